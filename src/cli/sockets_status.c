@@ -2,9 +2,10 @@
 // anywarp sockets --status: lists a process's records, and asks the process or its proxy process, by a
 // Unix socket, which other fds of the process are in iWARP mode. The answer comes from another
 // process: it is shown, never trusted.
-#define _GNU_SOURCE // struct ucred
+#define _GNU_SOURCE // struct ucred, fopencookie
 #include "cli/sockets.h"
 
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/process.h"
 #include "xsock/framed/census.h"
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -140,12 +142,41 @@ static bool add_line(char *line, struct sheet_row row, struct sheet *table)
 	return count == FIELDS;
 }
 
-static bool read_answer(int fd, pid_t pid, struct sheet *table)
+// A process that is asked, who may be stopped, or hostile and send an byte now and then: everything together has to end
+// by until_ns.
+struct asked {
+	pid_t pid;
+	int64_t until_ns;
+	int fd;
+};
+
+// Returns how long it may still take; 0: the time is over.
+static int left_ms(const struct asked *asked)
 {
-	struct sheet_row row = aw_sockets_row_begin(pid);
+	int64_t left_ns = asked->until_ns - aw_now_ns();
+
+	return left_ns > 0 ? (int)((left_ns + 999999) / 1000000) : 0;
+}
+
+// The read of a stream (fopencookie). ETIMEDOUT: the time is over; fgets takes EAGAIN for no error.
+static ssize_t read_in_time(void *cookie, char *buf, size_t len)
+{
+	const struct asked *asked = cookie;
+	struct pollfd pollfd = { .fd = asked->fd, .events = POLLIN };
+
+	if (poll(&pollfd, 1, left_ms(asked)) > 0)
+		return read(asked->fd, buf, len);
+	errno = ETIMEDOUT;
+	return -1;
+}
+
+static bool read_answer(struct asked *asked, struct sheet *table)
+{
+	struct sheet_row row = aw_sockets_row_begin(asked->pid);
 	char line[LINE_BYTES_MAX];
-	FILE *answer = fdopen(fd, "r");
+	FILE *answer = fopencookie(asked, "r", (cookie_io_functions_t){ .read = read_in_time });
 	bool right = answer;
+	int pid = (int)asked->pid;
 
 	strcpy(row.fields[SOCKETS_KIND], "proxy");
 	errno = 0;
@@ -153,39 +184,37 @@ static bool read_answer(int fd, pid_t pid, struct sheet *table)
 		right = n < LINES_MAX && add_line(line, row, table);
 	if (!right)
 		(void)aw_sockets_fail(
-			"process %d does not answer as it should: is it another version?",
-			(int)pid);
-	else if (ferror(answer) && errno == EAGAIN)
+			"process %d does not answer as it should: is it another version?", pid);
+	else if (ferror(answer) && errno == ETIMEDOUT)
 		right = aw_sockets_fail(
-			"process %d does not answer within %d seconds: is it stopped?", (int)pid,
+			"process %d does not answer within %d seconds: is it stopped?", pid,
 			ANSWER_TIMEOUT_S);
 	else if (ferror(answer))
-		right = aw_sockets_fail("process %d did not end its answer: %s", (int)pid,
+		right = aw_sockets_fail("process %d did not end its answer: %s", pid,
 					strerror(errno));
 	if (answer)
 		fclose(answer);
-	else
-		close(fd);
+	close(asked->fd);
 	return right;
 }
 
-// Connects to the process that answers for pid in this directory. False: *error is the errno.
-static bool reach(pid_t pid, const char *directory, int *fd, int *error)
+// Connects to the process that answers in this directory. False: *error is the errno.
+static bool reach(struct asked *asked, const char *directory, int *error)
 {
-	struct timeval timeout = { .tv_sec = ANSWER_TIMEOUT_S };
+	int ms = left_ms(asked);
+	struct timeval timeout = { ms / 1000, ms % 1000 * 1000 };
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 
-	*fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	*error = *fd < 0 ? errno : 0;
-	if (*fd < 0)
+	asked->fd = ms ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+	*error = !ms ? ETIMEDOUT : errno;
+	if (asked->fd < 0)
 		return false;
-	snprintf(to.sun_path, sizeof(to.sun_path), "%s/sockets.%d", directory, (int)pid);
-	setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-	setsockopt(*fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	if (connect(*fd, (struct sockaddr *)&to, sizeof(to)) == 0)
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s/sockets.%d", directory, (int)asked->pid);
+	setsockopt(asked->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	if (connect(asked->fd, (struct sockaddr *)&to, sizeof(to)) == 0)
 		return true;
-	*error = errno;
-	close(*fd);
+	*error = errno == EAGAIN ? ETIMEDOUT : errno;
+	close(asked->fd);
 	return false;
 }
 
@@ -222,21 +251,23 @@ static void list_directories(uid_t owner, glob_t *found, size_t *sure)
 	}
 }
 
-static enum ask_outcome ask_at(pid_t pid, uid_t owner, const char *directory, struct sheet *table)
+static enum ask_outcome ask_at(struct asked *asked, uid_t owner, const char *directory,
+			       struct sheet *table)
 {
-	int fd, error;
+	int error;
 
-	if (!reach(pid, directory, &fd, &error)) {
+	if (!reach(asked, directory, &error)) {
 		if (error == ENOENT || error == ECONNREFUSED)
 			return NOBODY;
-		(void)aw_sockets_fail("cannot ask process %d: %s", (int)pid, strerror(error));
+		(void)aw_sockets_fail("cannot ask process %d: %s", (int)asked->pid,
+				      strerror(error));
 		return FAILED;
 	}
-	if (!check_peer(fd, owner)) {
-		close(fd);
+	if (!check_peer(asked->fd, owner)) {
+		close(asked->fd);
 		return FAILED;
 	}
-	return read_answer(fd, pid, table) ? ANSWERED : FAILED;
+	return read_answer(asked, table) ? ANSWERED : FAILED;
 }
 
 static void complain(const char *directory, uid_t owner, char complaint[COMPLAINT_BYTES])
@@ -249,7 +280,7 @@ static void complain(const char *directory, uid_t owner, char complaint[COMPLAIN
 
 // Asks in each directory in turn. complaint is set where somebody else has a directory in a proxy
 // process's place; it is for the case that nobody answers.
-static enum ask_outcome ask_owners(pid_t pid, uid_t owner, struct sheet *table,
+static enum ask_outcome ask_owners(struct asked *asked, uid_t owner, struct sheet *table,
 				   char complaint[COMPLAINT_BYTES])
 {
 	enum ask_outcome outcome = NOBODY;
@@ -259,14 +290,14 @@ static enum ask_outcome ask_owners(pid_t pid, uid_t owner, struct sheet *table,
 
 	if (runtime_directory(owner, runtime)) {
 		if (is_owners(runtime, owner))
-			outcome = ask_at(pid, owner, runtime, table);
+			outcome = ask_at(asked, owner, runtime, table);
 		else
 			complain(runtime, owner, complaint);
 	}
 	list_directories(owner, &found, &sure);
 	for (size_t i = 0; i < found.gl_pathc && outcome == NOBODY; i++) {
 		if (is_owners(found.gl_pathv[i], owner))
-			outcome = ask_at(pid, owner, found.gl_pathv[i], table);
+			outcome = ask_at(asked, owner, found.gl_pathv[i], table);
 		else if (i < sure)
 			complain(found.gl_pathv[i], owner, complaint);
 	}
@@ -279,10 +310,11 @@ static enum ask_outcome ask_owners(pid_t pid, uid_t owner, struct sheet *table,
 static enum ask_outcome ask(pid_t pid, uid_t owner, struct sheet *table,
 			    char complaint[COMPLAINT_BYTES])
 {
-	enum ask_outcome outcome = ask_owners(pid, owner, table, complaint);
+	struct asked asked = { pid, aw_now_ns() + ANSWER_TIMEOUT_S * INT64_C(1000000000), -1 };
+	enum ask_outcome outcome = ask_owners(&asked, owner, table, complaint);
 
 	if (outcome == NOBODY && owner != 0 && geteuid() == 0)
-		outcome = ask_owners(pid, 0, table, complaint);
+		outcome = ask_owners(&asked, 0, table, complaint);
 	return outcome;
 }
 

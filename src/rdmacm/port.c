@@ -68,7 +68,7 @@ static bool read_reserved(const char *text)
 
 static void read_range(void)
 {
-	char text[TEXT_MAX + 1];
+	static char text[TEXT_MAX + 1]; /* too large for a small stack */
 	unsigned long first, end;
 
 	if (!read_text("/proc/sys/net/ipv4/ip_local_reserved_ports", text) || !read_reserved(text))

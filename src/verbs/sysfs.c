@@ -60,17 +60,16 @@ static ssize_t read_file(const char *path, char *buf, size_t size)
 // ENOSPC when size bytes do not hold it.
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
 {
-	char path[PATH_MAX];
-	int path_len = snprintf(path, sizeof(path), "%s/%s", dir, file);
 	ssize_t len;
+	char *path;
 
-	if (path_len < 0 || (size_t)path_len >= sizeof(path)) {
-		errno = ENAMETOOLONG;
+	// On the heap: a small stack has no room for it.
+	if (asprintf(&path, "%s/%s", dir, file) < 0)
 		return -1;
-	}
 	if (size > INT_MAX)
 		size = INT_MAX;
 	len = read_file(path, buf, size);
+	free(path);
 	if (len < 0)
 		return -1;
 	if (len > 0 && buf[len - 1] == '\n')

@@ -30,3 +30,22 @@ def test_before_any_constructor(mode):
 @pytest.mark.parametrize("mode", conftest.MODES_AND_AUTO, indirect=True)
 def test_in_the_constructor_of_a_library_that_the_program_needs(mode):
     assert "used" in run_to_end(mode, TESTS / "each_needs", start_server(mode))
+
+
+# Bytes. The kernel's frame for a signal, with all registers, takes more than libc's calls do.
+DEPTH_MAX = 6400
+DEPTH_OF_SIGNAL_MAX = 12288
+
+
+@pytest.mark.skipif(bool(conftest.SANITIZER), reason="a sanitizer's frames are larger")
+@pytest.mark.parametrize("mode", conftest.MODES_AND_AUTO, indirect=True)
+def test_on_the_smallest_stack(mode):
+    output = run_to_end(mode, TESTS / "each_small", start_server(mode))
+    depths = [line.split() for line in output.splitlines() if len(line.split()) == 2]
+    deep = [(name, depth) for name, depth in depths
+            if int(depth) > (DEPTH_OF_SIGNAL_MAX if name == "signal" else DEPTH_MAX)]
+    assert depths and not deep, deep
+
+
+def test_execl_with_many_arguments(mode):
+    assert run_to_end(mode, TESTS / "many").split() == ["5000", "5000"]

@@ -275,6 +275,14 @@ def test_signal_before_the_wait(only_record):
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
+def test_signals_of_a_runtime_that_calls_handlers_later(only_record):
+    server = only_record.start([sys.executable, conftest.ROOT / "tests" / "sockets" / "echo_server.py", "epoll"])
+    port = server.wait_output(r"port (\d+)")[1]
+    preload = f"{conftest.SOCKETS} {conftest.BUILD / 'tests' / 'defer.so'}"
+    run = only_record.start(["env", f"LD_PRELOAD={preload}", conftest.BUILD / "tests" / "deferred", port])
+    assert run.wait_exit(SECONDS_MAX) == 0, run.report()
+
+
 # A thread closes the fd while another thread's read is in the middle of an FPDU, between two system calls on that number (strike.c).
 CLOSED_INSIDE = CONNECTED + """
 import ctypes, os, threading

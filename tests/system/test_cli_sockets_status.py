@@ -24,7 +24,7 @@ STRANGER = 61000 + os.getpid() % 2000 * 2
 # --- the status of a process
 
 ANSWERER = """
-import os, socket, sys
+import contextlib, os, socket, sys
 directory, mode, answer = sys.argv[1], int(sys.argv[2], 8), sys.argv[3].encode()
 name = f"{directory}/sockets.{os.getpid()}"
 if mode:
@@ -38,6 +38,10 @@ if mode:
 print("ready", flush=True)
 if mode and answer not in (b"no", b"closed"):
     connection = server.accept()[0]
+    connection.settimeout(0.2)
+    while answer == b"drip" and not connection.send(b"7") == 0:
+        with contextlib.suppress(TimeoutError):
+            connection.recv(1)
     connection.sendall(answer)
     connection.close()
 sys.stdin.read()
@@ -111,6 +115,17 @@ def test_status_of_a_stopped_process_ends():
         done = sockets("--status", process.pid)
     assert done.returncode == 1
     assert "is it stopped?" in done.stderr
+
+
+@needs_root
+def test_status_of_a_process_that_answers_octet_by_octet_ends():
+    """Each read has something: the time is for all of the answer."""
+    with answerer("drip") as process:
+        began = time.monotonic()
+        done = sockets("--status", process.pid)
+    assert done.returncode == 1
+    assert "does not answer within 5 seconds" in done.stderr
+    assert time.monotonic() - began < 20
 
 
 @needs_root

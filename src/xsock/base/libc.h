@@ -5,6 +5,7 @@
 #ifndef XSOCK_BASE_LIBC_H
 #define XSOCK_BASE_LIBC_H
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -59,7 +60,7 @@ int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t 
 	F(posix_spawn) F(posix_spawnp) F(syscall) F(prctl) F(fork) F(_Fork) F(clone) F(vfork) F(daemon) \
 	F(forkpty) F(system) F(popen) F(_exit) F(quick_exit) F(sigaction) F(signal) F(sysv_signal) \
 	F(vdprintf) F(__vdprintf_chk) F(preadv64v2) F(pwritev64v2) \
-	F(setuid) F(seteuid) F(setreuid) F(setresuid)
+	F(dlopen) F(dlmopen) F(setuid) F(seteuid) F(setreuid) F(setresuid)
 // clang-format on
 
 struct aw_libc {

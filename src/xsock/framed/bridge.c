@@ -14,6 +14,7 @@
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
 #include "xsock/framed/swap.h"
+#include "xsock/process/memory.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/quiet.h"
 #include "xsock/process/registration.h"
@@ -73,15 +74,19 @@ static int request_bridge(struct aw_sock *sock, int tcp, int far, int near)
 	return err;
 }
 
+struct bridge_choice {
+	bool surviving; /* only sockets with an fd that an exec leaves open */
+	bool owing; /* only sockets of which TCP has yet to take the rest of an FPDU */
+	bool ending; /* the process ends, perhaps in a signal handler: no epoll set needs the sockets */
+	uint64_t proxy; /* only sockets that other processes have bridged with it; 0: all */
+};
+
 /* Sockets to bridge, in state STARTING and held, each with one of its fds. */
 struct bridge_set {
 	struct aw_sock *socks[BATCH_MAX];
 	int fds[BATCH_MAX];
 	int count;
-	bool surviving; /* only sockets with an fd that an exec leaves open */
-	bool owing; /* only sockets of which TCP has yet to take the rest of an FPDU */
-	bool ending; /* the process ends, perhaps in a signal handler: no epoll set needs the sockets */
-	uint64_t proxy; /* only sockets that other processes have bridged with it; 0: all */
+	struct bridge_choice choice;
 };
 
 /* Adds a socket. The caller holds the fd table's lock. */
@@ -103,9 +108,9 @@ static void set_add_each(struct aw_sock *sock, int fd, void *arg)
 	struct bridge_set *set = arg;
 
 	if (sock->state == AW_FD_FRAMED && set->count < BATCH_MAX &&
-	    (!set->owing || aw_slot_has_debt(sock->slot)) && aw_fdtab_get(fd) == sock &&
-	    (!set->surviving || survives_exec(fd)) &&
-	    (!set->proxy || atomic_load(&sock->slot->proxy) == set->proxy))
+	    (!set->choice.owing || aw_slot_has_debt(sock->slot)) && aw_fdtab_get(fd) == sock &&
+	    (!set->choice.surviving || survives_exec(fd)) &&
+	    (!set->choice.proxy || atomic_load(&sock->slot->proxy) == set->choice.proxy))
 		set_add(set, sock, fd);
 }
 
@@ -173,10 +178,10 @@ static int bridge_each(const struct bridge_set *set)
 {
 	int err = 0;
 
-	if (set->count && !set->ending)
+	if (set->count && !set->choice.ending)
 		aw_registration_read(set->socks, set->count);
 	for (int i = 0; i < set->count; i++) {
-		int failure = bridge_socket(set->socks[i], set->fds[i], set->ending);
+		int failure = bridge_socket(set->socks[i], set->fds[i], set->choice.ending);
 
 		err = err ? err : failure;
 	}
@@ -204,26 +209,40 @@ static int guard_end(const struct guard *guard, int err)
 
 int aw_framed_bridge(int fd)
 {
-	struct bridge_set set = { 0 };
+	struct bridge_set *set;
 	struct guard guard;
+	int err;
 
 	if (aw_arena_fd() < 0 || !aw_fdtab_is_special(fd) || aw_fdtab_is_vfork_child())
 		return 0;
+	set = aw_memory_map(sizeof(*set));
+	if (!set)
+		return aw_fail_with(ENOMEM);
 	guard_begin(&guard);
 	aw_fdtab_lock();
 	aw_fdtab_await_forks();
-	set_add_fd(&set, fd);
+	set_add_fd(set, fd);
 	aw_fdtab_unlock();
-	return guard_end(&guard, bridge_each(&set));
+	err = bridge_each(set);
+	aw_memory_unmap(set, sizeof(*set));
+	return guard_end(&guard, err);
 }
 
-static void bridge_all(struct bridge_set *set)
+/* The set is mapped, since it is too large for a small stack. */
+static void bridge_all(struct bridge_choice choice)
 {
+	struct bridge_set *set;
 	struct guard guard;
 	int err;
 
 	if (aw_arena_fd() < 0 || aw_fdtab_is_vfork_child())
 		return;
+	set = aw_memory_map(sizeof(*set));
+	if (!set) {
+		aw_log(AW_LOG_ERROR, "no memory to hand records over to the proxy process");
+		return;
+	}
+	set->choice = choice;
 	guard_begin(&guard);
 	do {
 		set->count = 0;
@@ -233,17 +252,18 @@ static void bridge_all(struct bridge_set *set)
 		aw_fdtab_unlock();
 		err = bridge_each(set);
 	} while (set->count == BATCH_MAX && !err);
+	aw_memory_unmap(set, sizeof(*set));
 	(void)guard_end(&guard, 0);
 }
 
 void aw_framed_bridge_all(bool surviving)
 {
-	bridge_all(&(struct bridge_set){ .surviving = surviving });
+	bridge_all((struct bridge_choice){ .surviving = surviving });
 }
 
 void aw_framed_bridge_owing(bool ending)
 {
-	bridge_all(&(struct bridge_set){ .owing = true, .ending = ending });
+	bridge_all((struct bridge_choice){ .owing = true, .ending = ending });
 }
 
 void aw_framed_follow_all(void)
@@ -257,7 +277,7 @@ void aw_framed_follow_all(void)
 	atomic_store(&aw_framed_followed, aw_arena_bridges());
 	proxy = aw_proxy_id();
 	if (proxy)
-		bridge_all(&(struct bridge_set){ .proxy = proxy });
+		bridge_all((struct bridge_choice){ .proxy = proxy });
 	errno = saved;
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -15,8 +16,27 @@
 
 #define CHUNK_BYTES 65536u
 #define SPLICE_FLAGS (SPLICE_F_MOVE | SPLICE_F_NONBLOCK | SPLICE_F_MORE | SPLICE_F_GIFT)
-/* a chunk on the stack: to map memory costs as much as to send that many bytes */
-#define STACK_BYTES 8192u
+
+/* A chunk that no thread uses, or NULL: to map memory costs as much as to send 8 KiB. */
+static _Atomic(void *) spare;
+
+static void *take_chunk(void)
+{
+	void *chunk = atomic_exchange(&spare, NULL);
+
+	chunk = chunk ? chunk : aw_memory_map(CHUNK_BYTES);
+	if (!chunk)
+		errno = ENOMEM;
+	return chunk;
+}
+
+static void give_chunk(void *chunk)
+{
+	void *none = NULL;
+
+	if (!atomic_compare_exchange_strong(&spare, &none, chunk))
+		aw_memory_unmap(chunk, CHUNK_BYTES);
+}
 
 /* Another thread may have bridged the fd meanwhile: then libc's calls move the bytes, through the pair. */
 static ssize_t receive(int fd, const struct iovec *iov, int flags)
@@ -75,31 +95,22 @@ static ssize_t send_chunks(int out, int in, off64_t *offset, size_t count, void 
 	return (ssize_t)done;
 }
 
-static ssize_t send_mapped(int out, int in, off64_t *offset, size_t count)
-{
-	void *chunk = aw_memory_map(CHUNK_BYTES);
-	ssize_t sent;
-
-	if (!chunk) {
-		errno = ENOMEM;
-		return -1;
-	}
-	sent = send_chunks(out, in, offset, count, chunk);
-	aw_memory_unmap(chunk, CHUNK_BYTES);
-	return sent;
-}
-
 ssize_t aw_framed_sendfile(int out, int in, off64_t *offset, size_t count)
 {
-	uint8_t chunk[STACK_BYTES];
+	ssize_t sent;
+	void *chunk;
 
 	/* Bytes that were read from a pipe or a socket could not be put back. */
 	if (lseek64(in, 0, SEEK_CUR) < 0) {
 		errno = errno == ESPIPE && !offset ? EINVAL : errno;
 		return -1;
 	}
-	return count > sizeof(chunk) ? send_mapped(out, in, offset, count)
-				     : send_chunks(out, in, offset, count, chunk);
+	chunk = take_chunk();
+	if (!chunk)
+		return -1;
+	sent = send_chunks(out, in, offset, count, chunk);
+	give_chunk(chunk);
+	return sent;
 }
 
 static bool is_ready(int fd, short events)
@@ -273,13 +284,11 @@ ssize_t aw_framed_splice(int in, int out, size_t count, unsigned flags)
 		errno = EINVAL;
 		return -1;
 	}
-	s.chunk = aw_memory_map(CHUNK_BYTES);
-	if (!s.chunk) {
-		errno = ENOMEM;
+	s.chunk = take_chunk();
+	if (!s.chunk)
 		return -1;
-	}
 	n = splice_by_copy(&s);
-	aw_memory_unmap(s.chunk, CHUNK_BYTES);
+	give_chunk(s.chunk);
 	if (n >= 0)
 		errno = saved;
 	return n;

@@ -26,12 +26,12 @@ bool aw_io_may_wait(struct aw_io *call)
 	return call->may_wait;
 }
 
-ssize_t aw_io_note_strike(struct aw_io *call, const struct aw_half *half, int timeout, ssize_t n)
+ssize_t aw_io_note_strike(struct aw_io *call, int timeout, ssize_t n)
 {
-	enum aw_strike strike = AW_STRIKE_NONE;
+	enum aw_strike strike = n == -EAGAIN ? aw_shield_strike() : AW_STRIKE_NONE;
 
-	if (n == -EAGAIN && half->shield.sig && aw_io_may_wait(call))
-		strike = aw_shield_strike(&half->shield);
+	if (strike == AW_STRIKE_NONE || !aw_io_may_wait(call))
+		return n;
 	return strike == AW_STRIKE_ENDS || (strike == AW_STRIKE_RESTARTS &&
 					    aw_waits_timeout_ns(call->fd, timeout) >= 0)
 		       ? -EINTR

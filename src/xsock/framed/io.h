@@ -11,7 +11,7 @@
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
 
-#define AW_IO_WINDOW 64 /* iovecs in one call of the record */
+#define AW_IO_WINDOW 32 /* iovecs in one call of the record */
 
 /* A call of the program's on a FRAMED fd. */
 struct aw_io {
@@ -62,7 +62,7 @@ bool aw_io_may_wait(struct aw_io *call);
  * Returns -EINTR where the call, which is to wait after result n, is interrupted by a signal that came while the shield was up, as
  * the kernel's call would be; else n. timeout: the option with the socket's time-out.
  */
-ssize_t aw_io_note_strike(struct aw_io *call, const struct aw_half *half, int timeout, ssize_t n);
+ssize_t aw_io_note_strike(struct aw_io *call, int timeout, ssize_t n);
 /* Returns whether another thread has made a pair of the program's fd. */
 bool aw_io_is_paired(const struct aw_io *call);
 /* So, while the call goes on with the copy that was kept for it. */

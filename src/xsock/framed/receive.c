@@ -68,10 +68,9 @@ static ssize_t receive_once(struct aw_io *call, size_t *covered)
 	n = receive_in(call, window, count);
 	aw_io_count(call, n);
 	if (n > 0 && (size_t)n < *covered && wants_more(call))
-		call->is_last = half.shield.sig && aw_io_may_wait(call) &&
-				aw_shield_strike(&half.shield) != AW_STRIKE_NONE;
+		call->is_last = aw_shield_strike() != AW_STRIKE_NONE && aw_io_may_wait(call);
 	else
-		n = aw_io_note_strike(call, &half, SO_RCVTIMEO, n);
+		n = aw_io_note_strike(call, SO_RCVTIMEO, n);
 	leave_rx(call, &half);
 	return n;
 }

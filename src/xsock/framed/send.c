@@ -32,7 +32,7 @@ static ssize_t send_once(struct aw_io *call)
 			   call->flags & (covered < call->at.left ? MSG_MORE : SEND_FLAGS));
 	if (__builtin_expect(aw_slot_owes(slot), 0))
 		call->stuck = !aw_slot_flush_later(slot, call->fd) && (n > 0 || n == -EAGAIN);
-	n = aw_io_note_strike(call, &half, SO_SNDTIMEO, n);
+	n = aw_io_note_strike(call, SO_SNDTIMEO, n);
 	aw_half_leave(&half);
 	return n;
 }

@@ -34,7 +34,7 @@ const struct aw_ext_calls *aw_extended_engine(void)
 static void load_engine(void)
 {
 	const struct aw_ext_calls *calls;
-	char path[PATH_MAX];
+	static char path[PATH_MAX]; /* too large for a small stack */
 	void *library;
 
 	library = aw_spawn_find_beside(AW_EXT_ENGINE, path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL)

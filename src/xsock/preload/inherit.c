@@ -407,7 +407,7 @@ static void import_sockets(const char *text, const struct socket_fds *open)
 /* Adds the records, and leaves the slots of those whose sockets the exec has closed. */
 static void import_records(const char *text, const struct socket_fds *open)
 {
-	struct aw_slot_set slots = { 0 };
+	static struct aw_slot_set slots; /* large, and wanted once */
 	size_t bytes = strlen(text) / 2;
 	struct aw_sock sock;
 

@@ -116,7 +116,8 @@ static int call_beside(int fd, const struct aw_sock *sock, struct option_call *c
 	return call->result;
 }
 
-static int get_kept(int fd, int level, int name, void *value, socklen_t *len)
+__attribute__((noinline)) static int get_kept(int fd, int level, int name, void *value,
+					      socklen_t *len)
 {
 	struct aw_reply reply;
 	struct aw_request request;
@@ -163,7 +164,8 @@ static int end_set(int err)
 	return aw_fail_with(err == ENOTCONN ? 0 : err);
 }
 
-static int set_kept(int fd, int level, int name, const void *value, socklen_t len)
+__attribute__((noinline)) static int set_kept(int fd, int level, int name, const void *value,
+					      socklen_t len)
 {
 	struct aw_reply reply;
 	struct aw_request request;
@@ -215,7 +217,7 @@ static bool is_orphaned(int fd)
  * Returns the errno with which the connection has ended, once, or 0. The proxy process keeps it
  * until a process has read it.
  */
-static int take_errno(int fd)
+__attribute__((noinline)) static int take_errno(int fd)
 {
 	struct aw_reply reply;
 	struct aw_request request;
@@ -359,7 +361,7 @@ int aw_option_set_bridged(int fd, int level, int name, const void *value, sockle
 }
 
 /* Returns whether the peer has yet to receive bytes of the connection. */
-static bool has_unsent(int fd)
+__attribute__((noinline)) static bool has_unsent(int fd)
 {
 	struct aw_request request;
 	struct aw_reply reply;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/process/memory.h"
 
 #define SCRIPTS_MAX 5 /* an interpreter may be a script; the kernel follows as many */
 #define HEADERS_MAX 64
@@ -43,36 +44,42 @@ void aw_program_find_library(void)
 		strcpy(library_name, slash);
 }
 
+/* The memory for pieces of files and for joined paths, which a small stack has no room for. It is mapped for each look at a program. */
+struct scratch {
+	char path[PATH_MAX], list[PATH_MAX];
+	char line[LINE_BYTES_MAX], interpreter[LINE_BYTES_MAX];
+	ElfW(Phdr) headers[HEADERS_MAX];
+};
+
 /*
  * Returns whether library, an element of a list, is this one. A path must be readable, because it
  * may be out of reach after chroot(2).
  */
-static bool is_this_library(const char *library, size_t len)
+static bool is_this_library(struct scratch *scratch, const char *library, size_t len)
 {
 	size_t name_len = strlen(library_name);
-	char path[PATH_MAX];
 
 	if (!name_len || len < name_len ||
 	    memcmp(library + len - name_len, library_name, name_len) != 0)
 		return false;
 	if (len == name_len)
 		return true;
-	if (library[len - name_len - 1] != '/' || len >= sizeof(path))
+	if (library[len - name_len - 1] != '/' || len >= sizeof(scratch->path))
 		return false;
-	memcpy(path, library, len);
-	path[len] = '\0';
-	return access(path, R_OK) == 0;
+	memcpy(scratch->path, library, len);
+	scratch->path[len] = '\0';
+	return access(scratch->path, R_OK) == 0;
 }
 
 /* Returns whether list has this library. The separators are the loader's. */
-static bool lists_this_library(const char *list)
+static bool lists_this_library(struct scratch *scratch, const char *list)
 {
 	static const char between[] = ": \t\n";
 
 	while (*list) {
 		size_t len = strcspn(list, between);
 
-		if (is_this_library(list, len))
+		if (is_this_library(scratch, list, len))
 			return true;
 		list += len + strspn(list + len, between);
 	}
@@ -80,29 +87,29 @@ static bool lists_this_library(const char *list)
 }
 
 /* Returns whether env preloads this library. The loader uses the last LD_PRELOAD. */
-static bool is_preloaded_by(char *const env[])
+static bool is_preloaded_by(struct scratch *scratch, char *const env[])
 {
 	bool found = false;
 
 	for (; env && *env; env++)
 		if (strncmp(*env, PRELOAD, sizeof(PRELOAD) - 1) == 0)
-			found = lists_this_library(*env + sizeof(PRELOAD) - 1);
+			found = lists_this_library(scratch, *env + sizeof(PRELOAD) - 1);
 	return found;
 }
 
 /* Returns whether /etc/ld.so.preload has this library. */
-static bool is_preloaded_everywhere(void)
+static bool is_preloaded_everywhere(struct scratch *scratch)
 {
-	char list[PATH_MAX];
+	char *list = scratch->list;
 	int fd = open(PRELOAD_FILE, O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : aw_libc()->read(fd, list, sizeof(list) - 1);
+	ssize_t len = fd < 0 ? -1 : aw_libc()->read(fd, list, sizeof(scratch->list) - 1);
 
 	if (fd >= 0)
 		aw_libc()->close(fd);
 	if (len < 0)
 		return false;
 	list[len] = '\0';
-	return lists_this_library(list);
+	return lists_this_library(scratch, list);
 }
 
 /*
@@ -124,9 +131,9 @@ static bool has_other_rights(int fd, const struct stat *file)
  * Returns whether the dynamic loader of this process's architecture starts the program; false for a
  * static program.
  */
-static bool has_interpreter(int fd)
+static bool has_interpreter(struct scratch *scratch, int fd)
 {
-	ElfW(Phdr) headers[HEADERS_MAX];
+	ElfW(Phdr) *headers = scratch->headers;
 	ElfW(Ehdr) start;
 	size_t bytes;
 
@@ -170,19 +177,21 @@ enum program_kind {
 	KIND_NONE, /* neither an ELF file nor a script */
 };
 
-static enum program_kind classify_file(int fd, char interpreter[LINE_BYTES_MAX])
+static enum program_kind classify_file(struct scratch *scratch, int fd)
 {
-	char line[LINE_BYTES_MAX] = "";
+	char *line = scratch->line;
 	struct stat file;
 
+	memset(line, 0, LINE_BYTES_MAX);
 	if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) ||
-	    pread(fd, line, sizeof(line) - 1, 0) < 0)
+	    pread(fd, line, LINE_BYTES_MAX - 1, 0) < 0)
 		return KIND_OTHERS;
 	if (memcmp(line, "#!", 2) == 0)
-		return read_interpreter(line, interpreter) ? KIND_SCRIPT : KIND_NONE;
+		return read_interpreter(line, scratch->interpreter) ? KIND_SCRIPT : KIND_NONE;
 	if (memcmp(line, ELFMAG, SELFMAG) != 0)
 		return KIND_NONE;
-	return has_other_rights(fd, &file) || !has_interpreter(fd) ? KIND_OTHERS : KIND_OURS;
+	return has_other_rights(fd, &file) || !has_interpreter(scratch, fd) ? KIND_OTHERS
+									    : KIND_OURS;
 }
 
 static int open_program(int dir, const char *path)
@@ -199,17 +208,16 @@ static int open_program(int dir, const char *path)
  * Returns whether the program behind fd, or its interpreter, is one that can load this library.
  * Closes fd.
  */
-static bool can_load_this_library(int fd, bool searched)
+static bool can_load_this_library(struct scratch *scratch, int fd, bool searched)
 {
-	char interpreter[LINE_BYTES_MAX];
 	enum program_kind program_kind = KIND_OTHERS;
 
 	for (int i = 0; fd >= 0 && i <= SCRIPTS_MAX; i++) {
-		program_kind = classify_file(fd, interpreter);
+		program_kind = classify_file(scratch, fd);
 		aw_libc()->close(fd);
 		fd = -1;
 		if (program_kind == KIND_SCRIPT)
-			fd = open_program(AT_FDCWD, interpreter);
+			fd = open_program(AT_FDCWD, scratch->interpreter);
 		else if (program_kind == KIND_NONE && searched)
 			fd = open_program(AT_FDCWD, SHELL);
 		if (program_kind != KIND_SCRIPT)
@@ -222,17 +230,16 @@ static bool can_load_this_library(int fd, bool searched)
  * Opens the program file as execvp(3) finds it; -1: none. PATH is read by getenv, because execvp
  * reads it so.
  */
-static int open_in_path(const char *file)
+static int open_in_path(struct scratch *scratch, const char *file)
 {
 	const char *list = getenv("PATH");
-	char path[PATH_MAX];
+	char *path = scratch->path;
 
 	for (list = list ? list : "/bin:/usr/bin";; list++) {
 		int len = (int)strcspn(list, ":");
-		int written =
-			snprintf(path, sizeof(path), "%.*s%s%s", len, list, len ? "/" : "", file);
+		int written = snprintf(path, PATH_MAX, "%.*s%s%s", len, list, len ? "/" : "", file);
 
-		if (written > 0 && (size_t)written < sizeof(path) && access(path, X_OK) == 0)
+		if (written > 0 && written < PATH_MAX && access(path, X_OK) == 0)
 			return open_program(AT_FDCWD, path);
 		list += len;
 		if (!*list)
@@ -240,24 +247,32 @@ static int open_in_path(const char *file)
 	}
 }
 
-bool aw_program_preloads(const struct aw_program *program)
+static bool preloads(const struct aw_program *program, struct scratch *scratch)
 {
-	int saved = errno, fd;
-	bool has_us;
+	int fd = program->searched && program->path[0] && !strchr(program->path, '/')
+			 ? open_in_path(scratch, program->path)
+			 : open_program(program->dir, program->path);
 
-	if (!program->path)
-		return false;
-	fd = program->searched && program->path[0] && !strchr(program->path, '/')
-		     ? open_in_path(program->path)
-		     : open_program(program->dir, program->path);
 	/*
 	 * If there is no such file, no program gets the fds: execvp goes on to the next directory.
 	 */
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-		has_us = true;
-	else
-		has_us = can_load_this_library(fd, program->searched) &&
-			 (is_preloaded_by(program->env) || is_preloaded_everywhere());
+		return true;
+	return can_load_this_library(scratch, fd, program->searched) &&
+	       (is_preloaded_by(scratch, program->env) || is_preloaded_everywhere(scratch));
+}
+
+bool aw_program_preloads(const struct aw_program *program)
+{
+	struct scratch *scratch;
+	int saved = errno;
+	bool has_us;
+
+	if (!program->path)
+		return false;
+	scratch = aw_memory_map(sizeof(*scratch));
+	has_us = scratch && preloads(program, scratch);
+	aw_memory_unmap(scratch, sizeof(*scratch));
 	errno = saved;
 	return has_us;
 }

@@ -15,7 +15,7 @@
 #define RECORD_ENV "ANYWARP_SOCKETS_RECORD"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT, records_once = PTHREAD_ONCE_INIT;
-static bool records;
+static _Atomic(bool) records;
 static _Atomic(bool) program_sets; /* a socket has a mode of the program's */
 static struct aw_xs_rules *rules; /* NULL: no socket is in iWARP mode */
 
@@ -61,6 +61,12 @@ bool aw_mode_records(void)
 	return records;
 }
 
+void aw_mode_end_records(void)
+{
+	pthread_once(&records_once, read_records);
+	records = false;
+}
+
 static bool rules_allow(bool listening, const struct sockaddr *local)
 {
 	struct aw_xs_query q = make_query(listening, local);
@@ -80,6 +86,14 @@ bool aw_mode_may_pair(const struct sockaddr *local)
 
 	pthread_once(&once, read_rules);
 	return rules && aw_xs_rules_may_be(rules, &q, AW_XS_AUTO);
+}
+
+bool aw_mode_may_be_on(bool listening)
+{
+	struct aw_xs_query q = make_query(listening, NULL);
+
+	pthread_once(&once, read_rules);
+	return rules && aw_xs_rules_may_be(rules, &q, AW_XS_ON);
 }
 
 bool aw_mode_may_accept(const struct sockaddr *local)

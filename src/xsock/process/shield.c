@@ -5,6 +5,10 @@
 // shield, on_signal keeps it and has the thread go on with all signals blocked; the handler runs when the shield is
 // lowered. A shield that no signal meets thus costs no system call. A signal may interrupt one system call of the work under a
 // shield. A handler that the program sets by rt_sigaction itself is not put off.
+//
+// A runtime that has put its own function in on_signal's place, such as the thread sanitizer's, calls on_signal later, within a
+// call of libc's and with a copy of the context: the thread does not go on with the mask there. Further signals are then kept
+// as well, in the order in which they come.
 #include "xsock/process/shield.h"
 
 #include <pthread.h>
@@ -15,6 +19,7 @@
 
 #include "xsock/base/libc.h"
 #include "xsock/process/fdtab.h"
+#include "xsock/process/memory.h"
 
 /* The bytes of the kernel's signal set; glibc's sigset_t has more, which a handler's ucontext_t lacks. */
 #define MASK_BYTES ((size_t)(NSIG - 1) / 8)
@@ -30,8 +35,27 @@ static struct {
 
 /* The signals, one a bit, whose handler has SA_RESETHAND and not SA_RESTART: the kernel removes it when it runs. */
 static _Atomic(uint64_t) once;
-/* The innermost shield of the thread. A handler may read it within malloc(3), which dynamic TLS would call. */
-static _Thread_local struct aw_shield *_Atomic raised __attribute__((tls_model("initial-exec")));
+/* A handler may read what is the thread's within malloc(3), which dynamic TLS would call. */
+#define IN_THREAD static _Thread_local __attribute__((tls_model("initial-exec")))
+
+/* A shield of the thread is raised. */
+IN_THREAD _Atomic(bool) raised;
+
+struct kept_signal {
+	int sig;
+	siginfo_t info;
+};
+
+/* The kernel has one each of the signals without a queue, and a runtime one of each. */
+#define KEPT_MAX NSIG
+
+/* The thread's kept signals. They change in on_signal while the shield is raised, and in run_kept with signals blocked. */
+IN_THREAD struct {
+	volatile unsigned count;
+	uint64_t mask; /* the thread's before the last of them came */
+	struct kept_signal first;
+	struct kept_signal *others; /* mapped while there are any */
+} queue;
 
 /*
  * Returns whether the thread's own instruction raises sig: its handler interrupts no call that
@@ -89,20 +113,31 @@ bool aw_shield_restarts(int64_t timeout_ns)
 	return true;
 }
 
-enum aw_strike aw_shield_strike(const struct aw_shield *shield)
+static struct kept_signal *kept_at(unsigned place)
 {
-	int first = shield->sig;
-	struct sigaction action;
-	sigset_t pending;
-	bool ends;
+	return place ? &queue.others[place - 1] : &queue.first;
+}
 
-	if (!first || sigpending(&pending) != 0)
+/* Returns whether a call that sig's handler interrupts is not restarted. */
+static bool ends_calls(int sig)
+{
+	struct sigaction action;
+
+	return sigaction(sig, NULL, &action) == 0 && is_handler(action.sa_handler) &&
+	       !(action.sa_flags & SA_RESTART);
+}
+
+enum aw_strike aw_shield_strike(void)
+{
+	sigset_t pending;
+	bool ends = false;
+
+	if (!queue.count || sigpending(&pending) != 0)
 		return AW_STRIKE_NONE;
-	ends = aw_libc()->sigaction(first, NULL, &action) != 0 || !(action.sa_flags & SA_RESTART);
+	for (unsigned i = 0; i < queue.count && !ends; i++)
+		ends = !(atomic_load(&actions[kept_at(i)->sig].flags) & SA_RESTART);
 	for (int sig = 1; sig < NSIG && !ends; sig++)
-		ends = sigismember(&pending, sig) && !sigismember(&shield->before, sig) &&
-		       sigaction(sig, NULL, &action) == 0 && is_handler(action.sa_handler) &&
-		       !(action.sa_flags & SA_RESTART);
+		ends = sigismember(&pending, sig) && !(queue.mask & bit_of(sig)) && ends_calls(sig);
 	return ends ? AW_STRIKE_ENDS : AW_STRIKE_RESTARTS;
 }
 
@@ -129,56 +164,124 @@ static sigset_t set_of(const void *mask)
 	return set;
 }
 
-/* Calls the program's handler with the mask that the kernel would have given it. context has the mask of before. */
-static void call_handler(int sig, siginfo_t *info, ucontext_t *context, bool defers)
+static uint64_t bits_of(const sigset_t *set)
 {
-	sigset_t blocked = set_of(&context->uc_sigmask), added = set_of(&actions[sig].mask);
+	uint64_t bits;
 
-	sigorset(&blocked, &blocked, &added);
-	if (defers)
-		sigaddset(&blocked, sig);
-	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+	memcpy(&bits, set, MASK_BYTES);
+	return bits;
+}
+
+static void set_mask(uint64_t bits)
+{
+	sigset_t mask = set_of(&bits);
+
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+}
+
+/* The mask that the kernel gives sig's handler. */
+static uint64_t handlers_mask(int sig, uint64_t before, bool defers)
+{
+	return before | atomic_load(&actions[sig].mask) | (defers ? bit_of(sig) : 0);
+}
+
+static void call_handler(int sig, siginfo_t *info, ucontext_t *context, uint64_t mask)
+{
+	set_mask(mask);
 	atomic_load (&actions[sig].handler)(sig, info, context);
 }
 
-/* Keeps the signal for the shield, and blocks the other signals of the thread once on_signal has returned. */
-static void keep(struct aw_shield *shield, int sig, const siginfo_t *info, ucontext_t *context)
+/* Returns whether sig is kept already, and comes once however often it is sent, as the kernel has it. */
+static bool is_kept(int sig)
 {
-	sigset_t kept;
+	for (unsigned i = 0; sig < SIGRTMIN && i < queue.count; i++)
+		if (kept_at(i)->sig == sig)
+			return true;
+	return false;
+}
 
-	fill_kept(&kept);
-	shield->info = *info;
-	shield->before = set_of(&context->uc_sigmask);
-	sigorset(&kept, &kept, &shield->before);
-	memcpy(&context->uc_sigmask, &kept, MASK_BYTES);
-	shield->sig = sig;
+/* Keeps the signal, and blocks the other signals of the thread once on_signal has returned. */
+static void keep(int sig, const siginfo_t *info, ucontext_t *context)
+{
+	unsigned count = queue.count;
+	uint64_t going_on;
+	sigset_t all;
+
+	fill_kept(&all);
+	queue.mask = bits_of(&context->uc_sigmask);
+	going_on = queue.mask | bits_of(&all);
+	memcpy(&context->uc_sigmask, &going_on, MASK_BYTES);
+	if (is_kept(sig) || count == KEPT_MAX)
+		return;
+	if (count && !queue.others)
+		queue.others = aw_memory_map((KEPT_MAX - 1) * sizeof(struct kept_signal));
+	if (count && !queue.others)
+		return; /* as where the kernel has no memory for a signal */
+	*kept_at(count) = (struct kept_signal){ sig, *info };
+	queue.count = count + 1;
 }
 
 /* The kernel calls it with all signals blocked that wait for a shield. */
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
-	struct aw_shield *shield = atomic_load_explicit(&raised, memory_order_relaxed);
+	bool defers = !(atomic_load(&actions[sig].flags) & SA_NODEFER);
+	uint64_t before = bits_of(&((ucontext_t *)context)->uc_sigmask);
 
-	if (shield && !shield->sig)
-		keep(shield, sig, info, context);
+	if (atomic_load_explicit(&raised, memory_order_relaxed))
+		keep(sig, info, context);
 	else
-		call_handler(sig, info, context, !(atomic_load(&actions[sig].flags) & SA_NODEFER));
+		call_handler(sig, info, context, handlers_mask(sig, before, defers));
 }
 
 /*
  * Runs the handler of a signal that was kept, on the thread's own stack. A handler with SA_RESETHAND is not interrupted by
- * its signal, which it may have set no handler for yet: signals that come under one shield count as one.
+ * its signal, which it may have set no handler for yet: signals that come under one shield count as one. Returns the mask,
+ * which the handler may have changed.
  */
-static void run_kept(const struct aw_shield *shield)
+__attribute__((noinline)) static uint64_t run_one(struct kept_signal *kept, uint64_t mask)
 {
-	int sig = shield->sig, flags = atomic_load(&actions[sig].flags);
-	siginfo_t info = shield->info;
+	int flags = atomic_load(&actions[kept->sig].flags);
+	bool defers = !(flags & SA_NODEFER) || flags & (int)SA_RESETHAND;
 	ucontext_t context;
 
 	getcontext(&context);
-	context.uc_sigmask = shield->before;
-	call_handler(sig, &info, &context, !(flags & SA_NODEFER) || flags & (int)SA_RESETHAND);
-	pthread_sigmask(SIG_SETMASK, &context.uc_sigmask, NULL);
+	context.uc_sigmask = set_of(&mask);
+	queue.mask = handlers_mask(kept->sig, mask, defers);
+	call_handler(kept->sig, &kept->info, &context, queue.mask);
+	return bits_of(&context.uc_sigmask);
+}
+
+/* Takes the first kept signal that the mask lets through. */
+static bool take_kept(uint64_t mask, struct kept_signal *kept)
+{
+	unsigned i = 0;
+
+	while (i < queue.count && mask & bit_of(kept_at(i)->sig))
+		i++;
+	if (i == queue.count)
+		return false;
+	*kept = *kept_at(i);
+	for (queue.count--; i < queue.count; i++)
+		*kept_at(i) = *kept_at(i + 1);
+	return true;
+}
+
+/* A handler may use a shield itself: what is kept then, and is not blocked, runs within it. */
+static void run_kept(void)
+{
+	uint64_t mask = queue.mask;
+	struct kept_signal kept;
+
+	set_mask(UINT64_MAX);
+	while (take_kept(mask, &kept)) {
+		queue.mask = mask = run_one(&kept, mask);
+		set_mask(UINT64_MAX);
+	}
+	if (queue.others && !queue.count) {
+		aw_memory_unmap(queue.others, (KEPT_MAX - 1) * sizeof(struct kept_signal));
+		queue.others = NULL;
+	}
+	set_mask(mask);
 }
 
 static void note_once(int sig, const struct sigaction *action)
@@ -259,37 +362,24 @@ aw_handler_fn *aw_shield_adopt(int sig, aw_handler_fn *before)
 	return handler ? plain(handler) : before;
 }
 
-static void set_raised(struct aw_shield *shield)
+static void set_raised(bool is_raised)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&raised, shield, memory_order_relaxed);
+	atomic_store_explicit(&raised, is_raised, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
 void aw_shield_raise(struct aw_shield *shield)
 {
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &shield->cancel);
-	shield->sig = 0;
-	shield->outer = atomic_load_explicit(&raised, memory_order_relaxed);
-	set_raised(shield);
-}
-
-/* Leaves a kept signal to the shield around this one. */
-static void hand_out(const struct aw_shield *shield)
-{
-	struct aw_shield *outer = shield->outer;
-
-	outer->info = shield->info;
-	outer->before = shield->before;
-	outer->sig = shield->sig;
+	shield->is_inner = atomic_load_explicit(&raised, memory_order_relaxed);
+	set_raised(true);
 }
 
 void aw_shield_lower(const struct aw_shield *shield)
 {
-	set_raised(shield->outer);
-	if (shield->sig && shield->outer)
-		hand_out(shield);
+	set_raised(shield->is_inner);
 	pthread_setcancelstate(shield->cancel, NULL);
-	if (shield->sig && !shield->outer)
-		run_kept(shield);
+	if (queue.count && !shield->is_inner)
+		run_kept();
 }

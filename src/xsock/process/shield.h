@@ -11,11 +11,8 @@
 typedef void aw_handler_fn(int sig);
 
 struct aw_shield {
-	volatile sig_atomic_t sig; /* the signal that waits for the shield to be lowered; 0: none */
-	siginfo_t info; /* of sig; before, too, is only set with it */
-	sigset_t before; /* the thread's mask when sig came; since then all signals are blocked */
 	int cancel; /* the cancel state of before */
-	struct aw_shield *outer; /* the shield that this thread has raised before; NULL: none */
+	bool is_inner; /* the thread has raised another one before: signals wait for that */
 };
 
 /* As sigaction(2), for the program. */
@@ -30,7 +27,7 @@ aw_handler_fn *aw_shield_adopt(int sig, aw_handler_fn *before);
 void aw_shield_raise(struct aw_shield *shield);
 void aw_shield_lower(const struct aw_shield *shield);
 
-/* The handlers that wait for the shield. */
+/* The handlers that wait for the thread's shield. */
 enum aw_strike {
 	AW_STRIKE_NONE,
 	AW_STRIKE_RESTARTS, /* all have SA_RESTART: a call that waits without a time-out goes on */
@@ -38,7 +35,7 @@ enum aw_strike {
 };
 
 /* Called while the shield is up, by a thread that is about to wait: a handler that runs before its wait cannot interrupt it. */
-enum aw_strike aw_shield_strike(const struct aw_shield *shield);
+enum aw_strike aw_shield_strike(void);
 
 /*
  * Returns whether a call that a signal handler has interrupted while it waited is restarted.

@@ -14,9 +14,10 @@
 #include "xsock/preload/program.h"
 #include "xsock/preload/settle.h"
 #include "xsock/process/fdtab.h"
+#include "xsock/process/memory.h"
 
-/* Room for the arguments of execl and the like, which pass fewer in practice. */
-#define LIST_MAX 4096
+/* Arguments of execl and the like that are on the stack, which may be a small thread's. */
+#define FEW_ARGUMENTS 32
 
 /* The environment that the program that is about to be started gets. */
 struct exec_state {
@@ -104,6 +105,33 @@ AW_WRAPPER int execvp(const char *file, char *const argv[])
 	return execvpe(file, argv, environ);
 }
 
+/* The thread's mapped arguments. Those of a child of vfork, which has become another program, are left in its parent's memory. */
+static _Thread_local struct {
+	char **at;
+	size_t bytes;
+} mapped;
+
+static char **map_arguments(size_t count)
+{
+	aw_memory_unmap(mapped.at, mapped.bytes);
+	mapped.bytes = count * sizeof(char *);
+	mapped.at = aw_memory_map(mapped.bytes);
+	return mapped.at;
+}
+
+/* Returns how many arguments there are, with first and the NULL. */
+static size_t count_arguments(const char *first, va_list args)
+{
+	size_t count = 1;
+	va_list rest;
+
+	va_copy(rest, args);
+	for (const char *argument = first; argument; argument = va_arg(rest, char *))
+		count++;
+	va_end(rest);
+	return count;
+}
+
 /*
  * Calls exec with the arguments from first up to the NULL, and with the environment: the one behind the NULL if has_env,
  * else the process's.
@@ -111,13 +139,16 @@ AW_WRAPPER int execvp(const char *file, char *const argv[])
 static int exec_list(__typeof__(execve) *exec, const char *path, const char *first, va_list args,
 		     bool has_env)
 {
-	char *argv[LIST_MAX];
-	size_t count = 0;
+	char *few[FEW_ARGUMENTS], **argv = few;
+	size_t count = count_arguments(first, args);
 
-	for (argv[0] = (char *)first; argv[count]; argv[count] = va_arg(args, char *)) {
-		if (++count == LIST_MAX)
-			return aw_fail_with(E2BIG);
-	}
+	if (count > FEW_ARGUMENTS)
+		argv = map_arguments(count);
+	if (!argv)
+		return aw_fail_with(E2BIG);
+	argv[0] = (char *)first;
+	for (size_t i = 1; i < count; i++)
+		argv[i] = va_arg(args, char *);
 	return exec(path, argv, has_env ? va_arg(args, char *const *) : environ);
 }
 

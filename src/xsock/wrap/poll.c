@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Wrappers: poll and select. They call libc unless one of the fds is undecided.
 #include <errno.h>
+#include <pthread.h>
 
 #include "xsock/base/libc.h"
 #include "xsock/base/sets.h"
@@ -8,6 +9,7 @@
 #include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/wait.h"
+#include "xsock/process/memory.h"
 
 /* Has the peer's bytes put into the fds' pairs. Returns whether an fd is undecided. */
 static bool prepare_fds(struct pollfd *fds, nfds_t count)
@@ -74,16 +76,28 @@ static bool prepare_sets(const struct aw_select_sets *sets, int limit)
 	return false;
 }
 
+#define POLLFDS_BYTES (FD_SETSIZE * sizeof(struct pollfd))
+
+static void unmap_pollfds(void *fds)
+{
+	aw_memory_unmap(fds, POLLFDS_BYTES);
+}
+
+/* The fds of poll(2) are too many for a small stack. */
 static int select_by_poll(const struct aw_select_sets *sets, int limit,
 			  const struct timespec *timeout, const sigset_t *mask)
 {
-	struct pollfd fds[FD_SETSIZE];
-	nfds_t count = aw_sets_to_poll(sets, limit, fds);
+	struct pollfd *fds = aw_memory_map(POLLFDS_BYTES);
+	nfds_t count;
 	int ready;
 
-	if (aw_wait_poll(fds, count, timeout, mask) < 0)
-		return -1;
-	ready = aw_sets_from_poll(sets, fds, count);
+	if (!fds)
+		return aw_fail_with(ENOMEM);
+	count = aw_sets_to_poll(sets, limit, fds);
+	pthread_cleanup_push(unmap_pollfds, fds);
+	ready = aw_wait_poll(fds, count, timeout, mask) < 0 ? -errno
+							    : aw_sets_from_poll(sets, fds, count);
+	pthread_cleanup_pop(true);
 	return ready < 0 ? aw_fail_with(-ready) : ready;
 }
 

@@ -154,7 +154,8 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER long syscall(long number, ...
 	for (int i = 0; i < ARGUMENTS; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
-	if (number == SYS_io_uring_setup && aw_uring_is_refused(AW_LOG_INFO))
+	if ((number == SYS_io_uring_setup || number == SYS_io_setup) &&
+	    aw_uring_is_refused(AW_LOG_INFO))
 		return aw_fail_with(ENOSYS);
 	if (number == SYS_close && aw_fdtab_state((int)a[0]) != AW_FD_NONE)
 		return close((int)a[0]);

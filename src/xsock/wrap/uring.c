@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: the functions by which liburing makes a ring. liburing makes its system calls inline,
-// so that the wrapper of syscall(2) does not see them, and a ring would move the bytes of MPA as
-// data. A program that may have a socket in iWARP mode gets ENOSYS, as on a kernel without
-// io_uring.
+// Wrappers: the functions by which liburing makes a ring, and libaio a context. Both libraries make their system calls inline,
+// so that the wrapper of syscall(2) does not see them, and a ring or a context would move the bytes of MPA as
+// data. A program that may have a socket in mode `on` gets ENOSYS, as on a kernel without them.
 #include <errno.h>
 #include <stddef.h>
 
@@ -22,17 +21,22 @@ int io_uring_queue_init_params(unsigned int entries, struct io_uring *ring,
 int io_uring_queue_init_mem(unsigned int entries, struct io_uring *ring,
 			    struct io_uring_params *params, void *memory, size_t size);
 
-/* A program that uses io_uring goes on without it on a kernel that has none. */
+/* libaio's */
+int io_setup(int events, void **context);
+int io_queue_init(int events, void **context);
+
+/* A program that uses them goes on without them on a kernel that has none. */
 bool aw_uring_is_refused(enum aw_log_level level)
 {
-	if (!aw_mode_may(true) && !aw_mode_may(false))
+	if (!aw_mode_may_be_on(true) && !aw_mode_may_be_on(false))
 		return false;
-	aw_log(level, "io_uring is refused (ENOSYS), because it cannot carry sockets in iWARP "
-		      "mode: a rule 'off' for this program allows it");
+	aw_log(level,
+	       "io_uring and io_submit are refused (ENOSYS), because they cannot carry sockets in mode "
+	       "'on': a rule 'auto' or 'off' for this program allows them");
 	return true;
 }
 
-/* liburing's functions return what these macros return: a negative errno. */
+/* The functions of both return what these macros return: a negative errno. */
 #define NEXT(name) ((__typeof__(name) *)aw_libc_newer(#name))
 #define RING(name, ...)                                                       \
 	do {                                                                  \
@@ -69,4 +73,14 @@ AW_WRAPPER int io_uring_queue_init_mem(unsigned int entries, struct io_uring *ri
 				       struct io_uring_params *params, void *memory, size_t size)
 {
 	RING(io_uring_queue_init_mem, entries, ring, params, memory, size);
+}
+
+AW_WRAPPER int io_setup(int events, void **context)
+{
+	RING(io_setup, events, context);
+}
+
+AW_WRAPPER int io_queue_init(int events, void **context)
+{
+	RING(io_queue_init, events, context);
 }

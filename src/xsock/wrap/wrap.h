@@ -25,8 +25,8 @@ void aw_process_prepare_fork(void);
 /* process.c: such a fork has failed. Keeps errno. */
 void aw_process_fork_failed(void);
 /*
- * uring.c: returns whether the program may not use io_uring, because one of its sockets may be in
- * iWARP mode; logs that at level.
+ * uring.c: returns whether the program may not use io_uring or io_submit(2), because one of its sockets may be in
+ * mode `on`; logs that at level.
  */
 bool aw_uring_is_refused(enum aw_log_level level);
 /*
