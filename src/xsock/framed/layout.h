@@ -27,7 +27,7 @@
  * Grows with each change of what is in the memory. As many pages follow the last slot, so that a process of another version of
  * the library, which knows the file by its size, does not use it.
  */
-#define AW_ARENA_LAYOUT 3u
+#define AW_ARENA_LAYOUT 4u
 #define AW_ARENA_NAME "anywarp-records"
 #define AW_ARENA_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -65,6 +65,7 @@ struct aw_arena_table {
 	/* the slots below it are held, but for one that has been freed at this moment */
 	_Atomic(uint32_t) next;
 	_Atomic(uint32_t) bridges; /* how many slots have been bridged so far */
+	_Atomic(uint32_t) end; /* no slot from this number on has been used */
 	struct aw_arena_entry entries[AW_ARENA_SLOTS];
 };
 
