@@ -74,8 +74,8 @@ static void answers_alike(struct bytes *b, const struct aw_xs_rules *one,
 	PROP(mode == aw_xs_rules_mode(other, &q));
 	PROP(aw_xs_rules_may(one, &q) == aw_xs_rules_may(other, &q));
 	PROP(mode == AW_XS_OFF || aw_xs_rules_may(one, &q));
-	PROP(mode != AW_XS_ON || aw_xs_rules_may_be_on(one, &q));
-	PROP(aw_xs_rules_may(one, &q) || !aw_xs_rules_may_be_on(one, &q));
+	PROP(mode != AW_XS_ON || aw_xs_rules_may_be(one, &q, AW_XS_ON));
+	PROP(aw_xs_rules_may(one, &q) || !aw_xs_rules_may_be(one, &q, AW_XS_ON));
 }
 
 static void reads_again(struct bytes *b, const struct aw_xs_rules *rules)

@@ -76,8 +76,8 @@ static enum aw_xs_mode asked(const char *text, const char *program, bool listeni
 
 	/* What is known to be in iWARP mode may be. */
 	assert_true(mode == AW_XS_OFF || aw_xs_rules_may(rules, &q));
-	assert_true(mode != AW_XS_ON || aw_xs_rules_may_be_on(rules, &q));
-	assert_true(aw_xs_rules_may(rules, &q) || !aw_xs_rules_may_be_on(rules, &q));
+	assert_true(mode != AW_XS_ON || aw_xs_rules_may_be(rules, &q, AW_XS_ON));
+	assert_true(aw_xs_rules_may(rules, &q) || !aw_xs_rules_may_be(rules, &q, AW_XS_ON));
 	aw_xs_rules_destroy(rules);
 	return mode;
 }

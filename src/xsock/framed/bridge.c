@@ -154,16 +154,17 @@ static void flush_again(struct aw_slot *slot, int fd)
 static int bridge_socket(struct aw_sock *sock, int fd, bool ending)
 {
 	struct aw_slot *slot = sock->slot;
+	/* In state STARTING no thread of this process begins to work on it. */
+	bool drained = aw_fdtab_drain_socket(sock);
 	int err;
 
-	/* In state STARTING no thread of this process begins to work on it. */
-	aw_slot_drain(slot, fd);
 	aw_slot_stop_flush(slot);
 	aw_slot_keep(slot, fd);
 	err = aw_swap_socket(sock, fd, request_bridge);
 	bridge_settle(sock, !err);
 	if (!err) {
-		aw_arena_leave(slot);
+		if (drained) /* else a thread that does not come out keeps the slot taken */
+			aw_arena_leave(slot);
 		return 0;
 	}
 	aw_log(AW_LOG_ERROR, "fd %d cannot be handed to the proxy process and stays a record: %s",
@@ -259,6 +260,65 @@ static void bridge_all(struct bridge_choice choice)
 void aw_framed_bridge_all(bool surviving)
 {
 	bridge_all((struct bridge_choice){ .surviving = surviving });
+}
+
+/* Replaces a socket by an unconnected one: its record is not this process's any more. */
+static void end_record(struct aw_sock *sock)
+{
+	int fresh = aw_libc()->socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct aw_slot *slot = sock->slot;
+
+	(void)aw_fdtab_drain_socket(sock);
+	aw_registration_read(&sock, 1);
+	aw_fdtab_lock();
+	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd)) {
+		aw_log(AW_LOG_ERROR,
+		       "fd %d ends: its record is the former user's, and was not handed to the proxy process",
+		       fd);
+		if (fresh < 0 || aw_registration_swap(sock, fd, fresh) != 0)
+			aw_libc()->close(fd);
+	}
+	drop_slot(sock);
+	aw_fdtab_drop(sock);
+	aw_fdtab_release(sock);
+	aw_fdtab_unlock();
+	aw_arena_leave(slot);
+	if (fresh >= 0)
+		aw_libc()->close(fresh);
+}
+
+/* Makes the first FRAMED socket STARTING, and holds it. */
+static void claim_first(struct aw_sock *sock, int fd, void *arg)
+{
+	struct aw_sock **found = arg;
+
+	(void)fd;
+	if (*found || sock->state != AW_FD_FRAMED)
+		return;
+	aw_fdtab_hold(sock);
+	aw_fdtab_set_state(sock, AW_FD_STARTING);
+	*found = sock;
+}
+
+void aw_framed_give_up(void)
+{
+	struct aw_sock *sock;
+	struct guard guard;
+
+	guard_begin(&guard);
+	do {
+		sock = NULL;
+		aw_fdtab_lock();
+		aw_fdtab_each(claim_first, &sock);
+		aw_fdtab_unlock();
+		if (sock)
+			end_record(sock);
+	} while (sock);
+	aw_slot_stop_flushes();
+	aw_slot_forget_waiters();
+	(void)aw_fdtab_drain_all();
+	aw_arena_abandon();
+	(void)guard_end(&guard, 0);
 }
 
 void aw_framed_bridge_owing(bool ending)

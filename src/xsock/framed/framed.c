@@ -259,17 +259,11 @@ bool aw_framed_inherit(const struct aw_slot_set *set, unsigned number, struct aw
 	return true;
 }
 
-/*
- * Waits until no thread works on the slot, and gives it up. No thread begins to: aw_slots_released
- * is set.
- */
 static void release_slot(struct aw_sock *sock, int fd, void *unused)
 {
 	(void)unused;
-	if (!is_slots_first(sock, fd))
-		return;
-	aw_slot_drain(sock->slot, fd);
-	aw_arena_leave(sock->slot);
+	if (is_slots_first(sock, fd))
+		aw_arena_leave(sock->slot);
 }
 
 void aw_framed_end(void)
@@ -279,6 +273,8 @@ void aw_framed_end(void)
 	aw_framed_bridge_owing(true);
 	if (atomic_exchange(&aw_slots_released, true))
 		return;
+	/* No thread begins to work on a record now. */
+	(void)aw_fdtab_drain_all();
 	aw_fdtab_lock();
 	aw_fdtab_each(release_slot, NULL);
 	aw_fdtab_unlock();

@@ -18,10 +18,16 @@ int aw_io_window(const struct aw_io *call, struct iovec window[AW_IO_WINDOW], si
 	return aw_cursor_pieces(&call->at, call->at.left, window, AW_IO_WINDOW, covered);
 }
 
+static bool is_in_place(const struct aw_io *call)
+{
+	return call->kept || aw_framed_slot(call->fd) == call->slot;
+}
+
+/* The flags may be those of another file by now: aw_io_may_sleep finds that out. */
 bool aw_io_may_wait(struct aw_io *call)
 {
 	if (!call->asked)
-		call->may_wait = aw_waits_may(call->fd, call->flags);
+		call->may_wait = aw_waits_may(call->fd, call->flags) || !is_in_place(call);
 	call->asked = true;
 	return call->may_wait;
 }
@@ -49,13 +55,44 @@ bool aw_io_is_bridged(const struct aw_io *call)
 	return call->kept && aw_io_is_paired(call);
 }
 
-bool aw_io_is_still_ours(struct aw_io *call)
+static bool is_ready(int fd, short events)
 {
-	if (call->kept || aw_framed_slot(call->fd) == call->slot)
-		return true;
-	call->fd = aw_slot_kept(call->slot);
-	call->kept = call->fd >= 0;
-	return call->kept;
+	struct pollfd pollfd = { .fd = fd, .events = events };
+
+	return aw_libc()->poll(&pollfd, 1, 0) > 0 && !(pollfd.revents & POLLNVAL);
+}
+
+/*
+ * A thread that another one overtook on its way into the kernel slept on the number's new file. A call that has moved nothing then is
+ * that file's, as if it had begun later.
+ */
+static bool has_slept_elsewhere(const struct aw_io *call, int kept, short events)
+{
+	return !call->done && !is_ready(kept, events) && is_ready(call->fd, events);
+}
+
+/* Goes on with the copy that was kept for the call. events: what it has waited for; 0: it has not waited. */
+static bool take_copy(struct aw_io *call, short events)
+{
+	int kept;
+
+	aw_fdtab_await_left(call->fd);
+	kept = aw_slot_kept(call->slot);
+	if (kept < 0 || (events && has_slept_elsewhere(call, kept, events)))
+		return false;
+	call->fd = kept;
+	call->kept = true;
+	return true;
+}
+
+bool aw_io_may_sleep(struct aw_io *call)
+{
+	return is_in_place(call) || (call->done && take_copy(call, 0));
+}
+
+bool aw_io_is_still_ours(struct aw_io *call, short events)
+{
+	return is_in_place(call) || take_copy(call, events);
 }
 
 /* Returns whether the socket has no more bytes. */

@@ -65,6 +65,7 @@ struct aw_arena_table {
 	/* the slots below it are held, but for one that has been freed at this moment */
 	_Atomic(uint32_t) next;
 	_Atomic(uint32_t) bridges; /* how many slots have been bridged so far */
+	_Atomic(uint32_t) end; /* no slot from this number on has been used */
 	struct aw_arena_entry entries[AW_ARENA_SLOTS];
 };
 

@@ -168,9 +168,9 @@ static ssize_t receive_waiting(struct aw_io *call)
 	call->ino = aw_arena_ino(call->slot);
 	aw_left_push(&left, leave_read, call->slot);
 	do {
-		n = await_bytes(call);
+		n = aw_io_may_sleep(call) ? await_bytes(call) : -EBADF;
 		if (n == 0)
-			n = aw_io_is_still_ours(call) ? receive_now(call) : -EBADF;
+			n = aw_io_is_still_ours(call, POLLIN) ? receive_now(call) : -EBADF;
 		else if (n == -EAGAIN)
 			break;
 		/* Bytes that the connection does not have any more are in the pair. */

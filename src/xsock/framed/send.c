@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Writes of a FRAMED fd behave as those of the kernel's socket.
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 
 #include "xsock/base/left.h"
@@ -55,7 +56,7 @@ static bool is_still_record(struct aw_io *call)
 	if (atomic_load(&call->slot->proxy) && aw_framed_slot(call->fd) != call->slot &&
 	    aw_io_is_paired(call))
 		return false;
-	return aw_io_is_still_ours(call);
+	return aw_io_is_still_ours(call, POLLOUT);
 }
 
 /* Returns whether a call that may wait does so after result n. */
@@ -73,7 +74,7 @@ static ssize_t send_waiting(struct aw_io *call)
 	call->ino = aw_arena_ino(call->slot);
 	aw_left_push(&left, leave_wait, call->slot);
 	do {
-		n = aw_io_await(call, POLLOUT, SO_SNDTIMEO);
+		n = aw_io_may_sleep(call) ? aw_io_await(call, POLLOUT, SO_SNDTIMEO) : -EBADF;
 		if (n)
 			break;
 		n = is_still_record(call) ? send_now(call) : -EBADF;

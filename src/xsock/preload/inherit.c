@@ -324,15 +324,18 @@ struct socket_fds {
 /* Adds a socket, with all fds that it has now. False: it has none. */
 static bool add_socket(const struct aw_sock *sock, const struct socket_fds *open)
 {
+	struct aw_change change;
 	int first = -1;
 
 	for (int i = 0; i < open->count; i++) {
 		if (open->inodes[i] != sock->ino)
 			continue;
-		if (first < 0 && aw_fdtab_add(open->fds[i], sock))
+		if (first < 0 && aw_fdtab_add(open->fds[i], sock)) {
 			first = open->fds[i];
-		else if (first >= 0)
-			aw_fdtab_copy(first, open->fds[i]);
+		} else if (first >= 0) {
+			aw_fdtab_begin_change(&change, -1, first);
+			(void)aw_fdtab_end_change(&change, open->fds[i]);
+		}
 	}
 	return first >= 0;
 }

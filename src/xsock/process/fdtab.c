@@ -12,6 +12,7 @@
 #include "xsock/process/quiet.h"
 
 #define WAKE_NS 200000000 /* a thread that has something to read wakes sooner */
+#define BRIEF_NS 1000000
 
 _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
 _Atomic(unsigned) aw_fdtab_undecided;
@@ -22,7 +23,8 @@ _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct aw_quiet before_lock; /* how the lock's holder was before it took the lock */
-static struct aw_sock *socks[AW_FDTAB_MAX]; /* under the lock */
+struct aw_entry aw_fdtab_entries[AW_FDTAB_MAX];
+_Atomic(uint32_t) aw_fdtab_users[AW_FDTAB_MAX];
 static struct aw_pool pool = { .bytes = sizeof(struct aw_sock) };
 struct aw_pool aw_fdtab_registrations = { .bytes = sizeof(struct aw_registration) };
 static unsigned starting; /* the number of sockets in STARTING; under the lock */
@@ -37,6 +39,7 @@ void aw_fdtab_lock(void)
 	aw_quiet_begin(&before);
 	pthread_mutex_lock(&lock);
 	before_lock = before;
+	aw_fdtab_release_left();
 }
 
 void aw_fdtab_unlock(void)
@@ -52,6 +55,10 @@ void aw_fdtab_renew(bool locked)
 	if (!locked)
 		pthread_mutex_init(&lock, NULL);
 	pthread_cond_init(&changed, NULL);
+	for (int fd = 0; fd < fd_end; fd++)
+		if (atomic_load_explicit(aw_fdtab_users_of(fd), memory_order_relaxed))
+			atomic_store(aw_fdtab_users_of(fd), 0);
+	aw_fdtab_end_parents_changes(fd_end);
 }
 
 void aw_fdtab_note_change(void)
@@ -79,6 +86,13 @@ static int await_change_until(const struct timespec *end)
 void aw_fdtab_await_change(void)
 {
 	(void)await_change_until(NULL);
+}
+
+void aw_fdtab_await_change_briefly(void)
+{
+	struct timespec end = aw_clock_after(CLOCK_MONOTONIC, BRIEF_NS);
+
+	(void)await_change_until(&end);
 }
 
 void aw_fdtab_begin_sleep(struct aw_sock *sock, bool decides)
@@ -112,7 +126,7 @@ static bool is_undecided(enum aw_fd_state state)
 	return state >= AW_FD_CONNECTING;
 }
 
-static void store_state(int fd, enum aw_fd_state state)
+void aw_fdtab_store_state(int fd, enum aw_fd_state state)
 {
 	atomic_store_explicit(&aw_fdtab_states[fd], (uint8_t)state, memory_order_relaxed);
 }
@@ -121,7 +135,7 @@ static void store_sock(int fd, const struct aw_sock *sock)
 {
 	if (sock->slot)
 		atomic_store(&aw_fdtab_slots[fd], sock->slot);
-	store_state(fd, sock->state);
+	aw_fdtab_store_state(fd, sock->state);
 }
 
 /* Adds one, which may be -1, to the counters of sockets that state belongs to. */
@@ -160,7 +174,7 @@ void aw_fdtab_set_beside(struct aw_sock *sock, int fd)
 		return;
 	sock->beside_ino = file.st_ino;
 	if ((unsigned)fd < AW_FDTAB_MAX)
-		store_state(fd, AW_FD_INTERNAL);
+		aw_fdtab_store_state(fd, AW_FD_INTERNAL);
 }
 
 void aw_fdtab_close_beside(struct aw_sock *sock)
@@ -171,7 +185,7 @@ void aw_fdtab_close_beside(struct aw_sock *sock)
 	if (!fd)
 		return;
 	if ((unsigned)fd < AW_FDTAB_MAX)
-		store_state(fd, AW_FD_NONE);
+		aw_fdtab_store_state(fd, AW_FD_NONE);
 	aw_libc()->close(fd);
 }
 
@@ -200,28 +214,35 @@ void aw_fdtab_release(struct aw_sock *sock)
 	free_unused(sock);
 }
 
-static void detach_fd(int fd)
+void aw_fdtab_detach(int fd, enum aw_fd_state then)
 {
-	struct aw_sock *sock = socks[fd];
+	struct aw_sock *sock = aw_fdtab_entries[fd].sock;
 
-	store_state(fd, AW_FD_NONE);
-	socks[fd] = NULL;
+	aw_fdtab_store_state(fd, then);
+	aw_fdtab_cancel_change(fd);
+	aw_fdtab_entries[fd].sock = NULL;
 	if (!sock)
 		return;
-	if (sock->slot)
-		atomic_store(&aw_fdtab_slots[fd], NULL);
+	atomic_store(&aw_fdtab_slots[fd], NULL);
 	assert(sock->fds);
 	sock->fds--;
+	if (sock->slot && atomic_load(aw_fdtab_users_of(fd)))
+		aw_fdtab_hold_users(sock, fd);
 	free_unused(sock);
 }
 
-static void attach_fd(int fd, struct aw_sock *sock)
+void aw_fdtab_note_number(int fd)
 {
-	detach_fd(fd);
-	socks[fd] = sock;
-	sock->fds++;
 	if (fd >= fd_end)
 		fd_end = fd + 1;
+}
+
+void aw_fdtab_attach(int fd, struct aw_sock *sock)
+{
+	aw_fdtab_detach(fd, AW_FD_LEAVING);
+	aw_fdtab_entries[fd].sock = sock;
+	sock->fds++;
+	aw_fdtab_note_number(fd);
 	store_sock(fd, sock);
 }
 
@@ -229,7 +250,7 @@ void aw_fdtab_mark(int fd)
 {
 	aw_fdtab_forget(fd);
 	if ((unsigned)fd < AW_FDTAB_MAX && !aw_fdtab_is_vfork_child())
-		store_state(fd, AW_FD_CANDIDATE);
+		aw_fdtab_store_state(fd, AW_FD_CANDIDATE);
 }
 
 static struct aw_sock *add_socket(int fd, const struct aw_sock *like)
@@ -249,7 +270,7 @@ static struct aw_sock *add_socket(int fd, const struct aw_sock *like)
 	sock->ino = file.st_ino;
 	aw_fdtab_set_beside(sock, like->beside);
 	count_state(sock->state, 1);
-	attach_fd(fd, sock);
+	aw_fdtab_attach(fd, sock);
 	return sock;
 }
 
@@ -271,42 +292,12 @@ struct aw_sock *aw_fdtab_get_or_add(int fd)
 	return sock ? sock : add_socket(fd, &fresh);
 }
 
-void aw_fdtab_copy(int from, int to)
-{
-	if (from == to ||
-	    (aw_fdtab_state(from) == AW_FD_NONE && aw_fdtab_state(to) == AW_FD_NONE) ||
-	    (unsigned)to >= AW_FDTAB_MAX || (unsigned)from >= AW_FDTAB_MAX ||
-	    aw_fdtab_is_vfork_child())
-		return;
-	aw_fdtab_lock();
-	detach_fd(to);
-	if (socks[from])
-		attach_fd(to, socks[from]);
-	else if (aw_fdtab_state(from) == AW_FD_CANDIDATE)
-		store_state(to, AW_FD_CANDIDATE);
-	aw_fdtab_unlock();
-}
-
 void aw_fdtab_forget(int fd)
 {
-	struct aw_slot *slot = NULL;
-	struct aw_sock *sock;
-
 	if (aw_fdtab_state(fd) == AW_FD_NONE || aw_fdtab_is_vfork_child())
 		return;
 	aw_fdtab_lock();
-	sock = aw_fdtab_state(fd) == AW_FD_FRAMED ? aw_fdtab_get(fd) : NULL;
-	if (sock) {
-		slot = sock->slot;
-		aw_fdtab_hold(sock);
-	}
-	detach_fd(fd);
-	aw_fdtab_unlock();
-	if (!sock)
-		return;
-	aw_fdtab_hooks.drain_slot(slot, fd);
-	aw_fdtab_lock();
-	aw_fdtab_release(sock);
+	aw_fdtab_detach(fd, AW_FD_NONE);
 	aw_fdtab_unlock();
 }
 
@@ -325,14 +316,13 @@ void aw_fdtab_hide(int fd)
 	if ((unsigned)fd >= AW_FDTAB_MAX || aw_fdtab_is_vfork_child())
 		return;
 	aw_fdtab_lock();
-	detach_fd(fd);
-	store_state(fd, AW_FD_INTERNAL);
+	aw_fdtab_detach(fd, AW_FD_INTERNAL);
 	aw_fdtab_unlock();
 }
 
 struct aw_sock *aw_fdtab_get(int fd)
 {
-	struct aw_sock *sock = (unsigned)fd < AW_FDTAB_MAX ? socks[fd] : NULL;
+	struct aw_sock *sock = (unsigned)fd < AW_FDTAB_MAX ? aw_fdtab_entries[fd].sock : NULL;
 	struct stat file;
 
 	if (!sock)
@@ -340,7 +330,7 @@ struct aw_sock *aw_fdtab_get(int fd)
 	if (fstat(fd, &file) == 0 && file.st_dev == sock->dev && file.st_ino == sock->ino)
 		return sock;
 	if (!aw_fdtab_is_vfork_child() && sock->state != AW_FD_STARTING)
-		detach_fd(fd);
+		aw_fdtab_detach(fd, AW_FD_NONE);
 	return NULL;
 }
 
@@ -358,10 +348,13 @@ bool aw_fdtab_look(int fd, struct aw_sock *copy)
 
 struct aw_sock *aw_fdtab_get_started(int fd)
 {
-	struct aw_sock *sock = aw_fdtab_get(fd);
+	struct aw_sock *sock;
 
+	aw_fdtab_await_left_locked(fd);
+	sock = aw_fdtab_get(fd);
 	while (sock && sock->state == AW_FD_STARTING) {
 		aw_fdtab_await_change();
+		aw_fdtab_await_left_locked(fd);
 		sock = aw_fdtab_get(fd);
 	}
 	return sock;
@@ -398,7 +391,7 @@ bool aw_fdtab_is_pair_of(int fd, ino_t ino)
 int aw_fdtab_next_fd(const struct aw_sock *sock, int after)
 {
 	for (int fd = after + 1; fd < fd_end; fd++) {
-		if (socks[fd] == sock)
+		if (aw_fdtab_entries[fd].sock == sock)
 			return fd;
 	}
 	return -1;
@@ -420,15 +413,15 @@ void aw_fdtab_drop(struct aw_sock *sock)
 	aw_fdtab_hold(sock);
 	aw_fdtab_set_state(sock, AW_FD_NONE);
 	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd))
-		detach_fd(fd);
+		aw_fdtab_detach(fd, AW_FD_NONE);
 	aw_fdtab_release(sock);
 }
 
 void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *arg)
 {
 	for (int fd = 0; fd < fd_end; fd++) {
-		if (socks[fd])
-			see(socks[fd], fd, arg);
+		if (aw_fdtab_entries[fd].sock)
+			see(aw_fdtab_entries[fd].sock, fd, arg);
 	}
 }
 
@@ -441,7 +434,7 @@ static void move_beside(struct aw_sock *sock, int unused, void *arg)
 	if (sock->beside != *fd || !aw_fdtab_beside(sock))
 		return;
 	moved = aw_libc()->fcntl(*fd, F_DUPFD_CLOEXEC, *fd + 1);
-	store_state(*fd, AW_FD_NONE);
+	aw_fdtab_store_state(*fd, AW_FD_NONE);
 	aw_libc()->close(*fd);
 	aw_fdtab_set_beside(sock, moved > 0 ? moved : 0);
 }
@@ -459,7 +452,7 @@ int aw_fdtab_find(int from, aw_fdtab_wanted *wanted, const void *arg)
 
 	aw_fdtab_lock();
 	for (int fd = from; fd < fd_end && found < 0; fd++)
-		if (socks[fd] && wanted(socks[fd], fd, arg))
+		if (aw_fdtab_entries[fd].sock && wanted(aw_fdtab_entries[fd].sock, fd, arg))
 			found = fd;
 	aw_fdtab_unlock();
 	return found;

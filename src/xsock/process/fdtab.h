@@ -34,6 +34,7 @@ enum aw_fd_state {
 	AW_FD_CONNECTING, /* connect is under way, or done and the program has not looked */
 	AW_FD_PENDING, /* connected, and still TCP: MPA starts at the first I/O */
 	AW_FD_STARTING, /* a thread runs MPA start-up on the socket, or bridges it */
+	AW_FD_LEAVING, /* a thread gives the number another file, or closes it (struct aw_change) */
 };
 
 enum aw_role {
@@ -111,8 +112,8 @@ struct aw_fdtab_hooks {
 	void (*settle)(void);
 	/* Called with the lock: this process has closed its last fd of the slot's socket. */
 	void (*leave_slot)(struct aw_slot *slot);
-	/* Called without the lock: waits until no thread works on the record by fd, which the table does not have any more. */
-	void (*drain_slot)(struct aw_slot *slot, int fd);
+	/* Called without the lock: fd is about to become another file, and no thread works on the slot's record by it. */
+	void (*keep_slot)(struct aw_slot *slot, int fd);
 	/* Called with the lock: this process is about to fork, or is the child of a fork. */
 	void (*at_fork)(bool in_child);
 };
@@ -159,6 +160,61 @@ static inline bool aw_fdtab_any_undecided(void)
 		atomic_load_explicit(&aw_fdtab_undecided, memory_order_relaxed) != 0, 0);
 }
 
+/*
+ * A number and its record change at one moment (fdtab_change.c). A thread that works on a record by fd counts itself among fd's
+ * users first, and looks then whether fd is still FRAMED with that slot. Each user is under a shield and sleeps in no call but for a
+ * half's lock.
+ */
+#define AW_FDTAB_LINE \
+	16 /* counts that fit in a cache line: those of neighbours lie in different ones */
+extern _Atomic(uint32_t) aw_fdtab_users[AW_FDTAB_MAX];
+
+static inline _Atomic(uint32_t) *aw_fdtab_users_of(int fd)
+{
+	const unsigned lines = AW_FDTAB_MAX / AW_FDTAB_LINE, number = (unsigned)fd;
+
+	return &aw_fdtab_users[number % lines * AW_FDTAB_LINE + number / lines % AW_FDTAB_LINE];
+}
+
+static inline void aw_fdtab_enter(int fd)
+{
+	atomic_fetch_add(aw_fdtab_users_of(fd), 1);
+}
+
+static inline void aw_fdtab_leave(int fd)
+{
+	atomic_fetch_sub_explicit(aw_fdtab_users_of(fd), 1, memory_order_release);
+}
+
+/* Called by a user of fd: returns whether fd is FRAMED with that slot, and stays so until the user leaves. */
+static inline bool aw_fdtab_holds(int fd, const struct aw_slot *slot)
+{
+	return (unsigned)fd < AW_FDTAB_MAX && atomic_load(&aw_fdtab_states[fd]) == AW_FD_FRAMED &&
+	       atomic_load(&aw_fdtab_slots[fd]) == slot;
+}
+
+/* Wait until fd, or any fd of sock, has no users, a second at most: a user may wait for a process that is stopped. True: there is none. */
+bool aw_fdtab_drain(int fd);
+bool aw_fdtab_drain_socket(const struct aw_sock *sock);
+bool aw_fdtab_drain_all(void);
+
+/*
+ * A call that changes the file of a number. begin makes fd LEAVING and drains it; the caller makes the kernel's call; end says what
+ * fd is then. Threads that meet a LEAVING number wait until the kernel's table has changed, and look again.
+ */
+struct aw_change {
+	int fd;
+	unsigned turn; /* this change of fd, of all; 0: the table has no part in it */
+	enum aw_fd_state before; /* of an fd without a socket */
+	struct aw_sock *next; /* the socket of which fd is to be one more fd; held */
+};
+/* fd: -1 before a call that duplicates from to a new number. from: -1 before a close. */
+void aw_fdtab_begin_change(struct aw_change *change, int fd, int from);
+/* result: what the call has returned, negative if the number has its old file; else the duplicate's number. Returns it; keeps errno. */
+int aw_fdtab_end_change(struct aw_change *change, int result);
+/* Waits while fd is LEAVING and the kernel has still its old file. */
+void aw_fdtab_await_left(int fd);
+
 void aw_fdtab_lock(void);
 void aw_fdtab_unlock(void);
 
@@ -173,11 +229,9 @@ void aw_fdtab_mark(int fd);
  * not change its parent's table.
  */
 bool aw_fdtab_add(int fd, const struct aw_sock *like);
-/* Makes to another fd of from's socket, and forgets what to was before. Call both functions without the lock. */
-void aw_fdtab_copy(int from, int to);
 /*
- * Forgets fd: the caller is about to close it or to give its number to another file. Of a FRAMED fd the function returns when no
- * thread works on the record by that number. The record keeps its slot until then.
+ * Forgets what fd was: the kernel has just given the number to the caller. A thread that is still in a record by that number keeps
+ * the record's slot taken. Call both functions without the lock.
  */
 void aw_fdtab_forget(int fd);
 /*
@@ -195,6 +249,9 @@ void aw_fdtab_fork_begin(void);
 void aw_fdtab_fork_end(void);
 /* Has the library notice forks. The first use of the table does so as well. */
 void aw_fdtab_watch_forks(void);
+/* In between no other thread makes a socket STARTING. Call both without the lock. allow keeps errno. */
+void aw_fdtab_bar_starts(void);
+void aw_fdtab_allow_starts(void);
 /*
  * Calls libc's _Fork, which runs no handlers of pthread_atfork, and does their work itself. Returns
  * as fork(2).
@@ -238,6 +295,8 @@ int aw_fdtab_beside(const struct aw_sock *sock);
 void aw_fdtab_close_beside(struct aw_sock *sock);
 /* Makes all fds of the socket NONE; frees the socket unless a thread holds it. */
 void aw_fdtab_drop(struct aw_sock *sock);
+/* Puts an unconnected socket in the place of all fds of sock, whose connection this process has no longer. */
+void aw_fdtab_disconnect(const struct aw_sock *sock);
 /* Keep sock alive while its caller does not hold the lock. */
 void aw_fdtab_hold(struct aw_sock *sock);
 void aw_fdtab_release(struct aw_sock *sock);

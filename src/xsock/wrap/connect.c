@@ -147,6 +147,7 @@ static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 	case AW_FD_CANDIDATE:
 	case AW_FD_LISTENER:
 	case AW_FD_INTERNAL:
+	case AW_FD_LEAVING:
 		break;
 	case AW_FD_BRIDGED:
 	case AW_FD_FRAMED:

@@ -104,6 +104,8 @@ AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 		return control_fd(epfd, op, fd, event);
 	case AW_FD_STARTING:
 		return control_fd(epfd, op, fd, event);
+	case AW_FD_LEAVING:
+		break;
 	}
 	return aw_libc()->epoll_ctl(epfd, op, fd, event);
 }

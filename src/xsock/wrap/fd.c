@@ -22,8 +22,8 @@
 #include "xsock/process/proxy.h"
 #include "xsock/wrap/wrap.h"
 
-/* Makes fd leave the table before a close. lingers: SO_LINGER may make the close wait. */
-static void leave_table(int fd, bool lingers)
+/* Prepares fd's socket for the end of this number of it. lingers: SO_LINGER may make the close wait. */
+static void prepare_leave(int fd, bool lingers)
 {
 	aw_settle_before_close(fd);
 	aw_framed_closing(fd);
@@ -35,27 +35,70 @@ static void leave_table(int fd, bool lingers)
 		aw_option_linger(fd);
 	if (aw_fdtab_state(fd) == AW_FD_LISTENER)
 		aw_socket_unlisten(fd);
-	aw_fdtab_forget(fd);
+}
+
+static int close_number(int fd, bool lingers)
+{
+	struct aw_change change;
+	int result;
+
+	prepare_leave(fd, lingers);
+	aw_fdtab_begin_change(&change, fd, -1);
+	result = aw_libc()->close(fd);
+	(void)aw_fdtab_end_change(&change, 0); /* the number is free whatever close(2) returns */
+	return result;
 }
 
 AW_WRAPPER int close(int fd)
 {
-	if (aw_fdtab_state(fd) == AW_FD_INTERNAL)
-		return aw_fail_with(EBADF);
-	leave_table(fd, true);
-	return aw_libc()->close(fd);
+	return aw_fdtab_state(fd) == AW_FD_INTERNAL ? aw_fail_with(EBADF) : close_number(fd, true);
 }
 AW_WRAPPER_ALIAS(__close, close);
 
+/* stdio closes the number inside libc. The bytes that it has yet to write go out before, while other threads may use the connection. */
+static void begin_stdio(struct aw_change *change, FILE *file)
+{
+	int fd = file ? fileno(file) : -1;
+
+	if (aw_fdtab_state(fd) == AW_FD_INTERNAL)
+		fd = -1;
+	if (aw_fdtab_state(fd) != AW_FD_NONE)
+		(void)fflush(file);
+	prepare_leave(fd, true);
+	aw_fdtab_begin_change(change, fd, -1);
+}
+
 AW_WRAPPER int fclose(FILE *file)
 {
-	int fd = fileno(file);
+	struct aw_change change;
+	int result;
 
-	if (aw_fdtab_state(fd) != AW_FD_INTERNAL)
-		leave_table(fd, true);
-	return aw_libc()->fclose(file);
+	begin_stdio(&change, file);
+	result = aw_libc()->fclose(file);
+	(void)aw_fdtab_end_change(&change, 0);
+	return result;
 }
 AW_WRAPPER_ALIAS(_IO_fclose, fclose);
+
+AW_WRAPPER FILE *freopen(const char *path, const char *mode, FILE *file)
+{
+	struct aw_change change;
+
+	begin_stdio(&change, file);
+	file = aw_libc()->freopen(path, mode, file);
+	(void)aw_fdtab_end_change(&change, 0);
+	return file;
+}
+
+AW_WRAPPER FILE *freopen64(const char *path, const char *mode, FILE *file)
+{
+	struct aw_change change;
+
+	begin_stdio(&change, file);
+	file = aw_libc()->freopen64(path, mode, file);
+	(void)aw_fdtab_end_change(&change, 0);
+	return file;
+}
 
 /* Returns the first of the library's own fds from first to last, or last + 1 if there is none. */
 static unsigned next_hidden(unsigned first, unsigned last)
@@ -82,19 +125,18 @@ static int close_around(unsigned first, unsigned last, int flags)
 	return aw_libc()->close_range(first, last, flags);
 }
 
-static void leave_table_range(unsigned first, unsigned last)
+/* Closes those fds that the table knows, one by one: other threads may be in their records. */
+static void close_known(unsigned first, unsigned last)
 {
 	unsigned end = aw_fdtab_end();
 
 	for (unsigned fd = first; fd <= last && fd < end; fd++)
-		if (aw_fdtab_state((int)fd) != AW_FD_INTERNAL)
-			leave_table((int)fd, false);
+		if (aw_fdtab_state((int)fd) != AW_FD_INTERNAL &&
+		    aw_fdtab_state((int)fd) != AW_FD_NONE)
+			(void)close_number((int)fd, false);
 }
 
-/*
- * The table forgets the fds before the call, as with close, because afterwards another thread's new
- * fds may have the same numbers. The kernel checks the flags first.
- */
+/* The kernel checks the flags first, and gives this process a table of its own if they say so. */
 AW_WRAPPER int close_range(unsigned first, unsigned last, int flags)
 {
 	if (flags & CLOSE_RANGE_CLOEXEC)
@@ -103,7 +145,7 @@ AW_WRAPPER int close_range(unsigned first, unsigned last, int flags)
 		return -1;
 	if (first > last)
 		return aw_libc()->close_range(first, last, flags);
-	leave_table_range(first, last);
+	close_known(first, last);
 	return close_around(first, last, flags);
 }
 
@@ -111,54 +153,52 @@ AW_WRAPPER void closefrom(int first)
 {
 	unsigned from = first < 0 ? 0 : (unsigned)first;
 
-	leave_table_range(from, UINT_MAX);
+	close_known(from, UINT_MAX);
 	close_around(from, UINT_MAX, 0);
 }
 
-/* Adds to, a duplicate of fd or -1, to the table, and gives fd's pin back. Returns to. */
-static int add_duplicate(int fd, int to, struct aw_sock *pin)
+/* Ends a call that has made result a duplicate, or has failed. Returns result. */
+static int end_duplicate(struct aw_change *change, int result)
 {
-	if (to >= 0)
-		aw_fdtab_copy(fd, to);
-	aw_first_io_unpin(pin);
-	aw_first_io_for_stdio(to);
-	return to;
+	(void)aw_fdtab_end_change(change, result);
+	aw_first_io_for_stdio(result);
+	return result;
 }
 
 AW_WRAPPER int dup(int fd)
 {
-	struct aw_sock *pin = aw_first_io_pin(fd);
+	struct aw_change change;
 
-	return add_duplicate(fd, aw_libc()->dup(fd), pin);
+	aw_fdtab_begin_change(&change, -1, fd);
+	return end_duplicate(&change, aw_libc()->dup(fd));
 }
 
-static void prepare_dup(int fd, int new)
+/* Nothing changes where the call fails, for want of fd. */
+static void begin_replace(struct aw_change *change, int fd, int new)
 {
-	if (fd == new)
+	*change = (struct aw_change){ .fd = new };
+	if (fd == new || (aw_fdtab_state(new) != AW_FD_NONE && aw_libc()->fcntl(fd, F_GETFD) < 0))
 		return;
 	aw_proxy_free_fd(new);
-	aw_settle_before_close(new);
-	aw_framed_closing(new);
-	aw_extended_closing(new);
+	prepare_leave(new, true);
+	aw_fdtab_begin_change(change, new, fd);
 }
 
 AW_WRAPPER int dup2(int fd, int new)
 {
-	struct aw_sock *pin;
+	struct aw_change change;
 
-	prepare_dup(fd, new);
-	pin = aw_first_io_pin(fd);
-	return add_duplicate(fd, aw_libc()->dup2(fd, new), pin);
+	begin_replace(&change, fd, new);
+	return end_duplicate(&change, aw_libc()->dup2(fd, new));
 }
 AW_WRAPPER_ALIAS(__dup2, dup2);
 
 AW_WRAPPER int dup3(int fd, int new, int flags)
 {
-	struct aw_sock *pin;
+	struct aw_change change;
 
-	prepare_dup(fd, new);
-	pin = aw_first_io_pin(fd);
-	return add_duplicate(fd, aw_libc()->dup3(fd, new, flags), pin);
+	begin_replace(&change, fd, new);
+	return end_duplicate(&change, aw_libc()->dup3(fd, new, flags));
 }
 
 typedef int fcntl_fn(int fd, int cmd, ...);
@@ -167,11 +207,16 @@ typedef int fcntl_fn(int fd, int cmd, ...);
 static int call_fcntl(fcntl_fn *call, int fd, int cmd, va_list args)
 {
 	void *arg = va_arg(args, void *);
-	struct aw_sock *pin = aw_first_io_pin(fd);
-	int result = call(fd, cmd, arg);
+	struct aw_change change;
+	struct aw_sock *pin;
+	int result;
 
-	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
-		return add_duplicate(fd, result, pin);
+	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) {
+		aw_fdtab_begin_change(&change, -1, fd);
+		return end_duplicate(&change, call(fd, cmd, arg));
+	}
+	pin = aw_first_io_pin(fd);
+	result = call(fd, cmd, arg);
 	aw_first_io_unpin(pin);
 	return result;
 }

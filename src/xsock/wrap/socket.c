@@ -191,8 +191,10 @@ struct listener_state {
 
 static struct listener_state read_listener(int listener)
 {
-	struct listener_state state = { .listens = aw_fdtab_state(listener) == AW_FD_LISTENER };
+	struct listener_state state = { 0 };
 
+	aw_fdtab_await_left(listener);
+	state.listens = aw_fdtab_state(listener) == AW_FD_LISTENER;
 	if (state.listens)
 		state.mode = aw_mode_of_program(listener, &state.mode_is_set);
 	return state;
