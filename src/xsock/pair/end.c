@@ -38,7 +38,7 @@ static int tell_reset(struct aw_sock *sock, int fd)
 int aw_pair_end_of_read(int fd)
 {
 	struct aw_sock *sock = lock_pair(fd);
-	int err = 0;
+	int err = sock ? 0 : -1;
 
 	if (sock && !sock->end_told && was_reset(sock, fd))
 		err = tell_reset(sock, fd);

@@ -4,7 +4,10 @@
 #ifndef XSOCK_PAIR_END_H
 #define XSOCK_PAIR_END_H
 
-/* A read of fd has met the stream's end. Returns 0, or ECONNRESET: the peer has reset the connection, and no call has told that yet. */
+/*
+ * A read of fd has met the stream's end. Returns 0; ECONNRESET: the peer has reset the connection, and no call has told that yet; -1:
+ * fd is no pair.
+ */
 int aw_pair_end_of_read(int fd);
 /* A read of fd has failed with ECONNRESET. Returns that; 0: the program knows already that the stream has ended. */
 int aw_pair_reset(int fd);

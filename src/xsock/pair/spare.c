@@ -14,12 +14,11 @@ static uint64_t word_of(int fd)
 	return (uint64_t)getpid() << 32 | (uint32_t)(fd + 1);
 }
 
-/* Returns whether fd is still the file that was kept: the program may have closed it unseen. */
-static bool is_same_file(const struct aw_spare_place *place, int fd)
+static uint64_t ino_of(int fd)
 {
 	struct stat file;
 
-	return fstat(fd, &file) == 0 && file.st_ino == atomic_load(&place->ino);
+	return fstat(fd, &file) == 0 ? file.st_ino : 0;
 }
 
 int aw_spare_take(struct aw_spare *spare, struct aw_spare_place *place, int (*open_fd)(void))
@@ -28,25 +27,26 @@ int aw_spare_take(struct aw_spare *spare, struct aw_spare_place *place, int (*op
 	int fd = (int)(uint32_t)kept - 1;
 
 	spare->place = place;
-	if (kept && kept == word_of(fd) && is_same_file(place, fd)) {
-		spare->fd = fd;
+	spare->fd = fd;
+	spare->ino = atomic_load(&place->ino);
+	/* The program may have closed it unseen. */
+	if (kept && kept == word_of(fd) && ino_of(fd) == spare->ino)
 		return fd;
-	}
 	spare->fd = aw_proxy_move_high(open_fd());
 	if (spare->fd >= 0)
 		aw_fdtab_hide(spare->fd);
+	spare->ino = ino_of(spare->fd);
 	return spare->fd;
 }
 
 void aw_spare_give_back(const struct aw_spare *spare, bool usable)
 {
 	uint64_t none = 0;
-	struct stat file;
 
 	if (spare->fd < 0)
 		return;
-	if (usable && fstat(spare->fd, &file) == 0 && !atomic_load(&spare->place->kept)) {
-		atomic_store(&spare->place->ino, file.st_ino);
+	if (usable && !atomic_load(&spare->place->kept)) {
+		atomic_store(&spare->place->ino, spare->ino);
 		if (atomic_compare_exchange_strong(&spare->place->kept, &none, word_of(spare->fd)))
 			return;
 	}

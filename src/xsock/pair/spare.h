@@ -17,6 +17,7 @@ struct aw_spare_place {
 struct aw_spare {
 	struct aw_spare_place *place;
 	int fd;
+	uint64_t ino;
 };
 
 /* Takes the fd that is kept in the place, or opens one. Returns it, or -1. */

@@ -262,10 +262,10 @@ static int end_errno(int fd, const struct aw_sock *sock)
 int aw_option_end(int fd)
 {
 	struct aw_sock sock;
-	int saved = errno, err = 0;
+	int saved = errno, err = aw_sandbox_is_on() ? 0 : aw_pair_end_of_read(fd);
 
-	if (!aw_sandbox_is_on() && aw_fdtab_look(fd, &sock))
-		err = sock.is_pair ? aw_pair_end_of_read(fd) : end_errno(fd, &sock);
+	if (err < 0)
+		err = aw_fdtab_look(fd, &sock) ? end_errno(fd, &sock) : 0;
 	errno = err ? err : saved;
 	return err ? -1 : 0;
 }
