@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,12 +28,14 @@
 #define LANES \
 	4 /* threads that serve, where the way keeps the number taken until its user has left */
 #define LIFE_US_MAX 1500
+#define ALARM_US 100
 #define LAST UINT64_MAX /* the last word of a stream that is to arrive whole */
 
 enum way {
 	BY_CLOSE,
 	BY_SYSCALL,
 	BY_RANGE,
+	BY_SIGNALLED,
 	BY_DUP2,
 	BY_DUP3,
 	BY_COPY
@@ -43,9 +46,8 @@ enum job {
 	JOB_POLL
 };
 
-static const char *const way_names[] = {
-	"close", "syscall", "range", "dup2", "dup3", "copy", NULL
-};
+static const char *const way_names[] = { "close", "syscall", "range", "signalled",
+					 "dup2",  "dup3",    "copy",  NULL };
 static const char *const job_names[] = { "read", "write", "poll", NULL };
 
 static enum way way;
@@ -53,6 +55,7 @@ static enum job job;
 static int listener, dead_end;
 static int64_t end_ms;
 static atomic_uint connections, faults, ids = 1;
+static atomic_int signalled_fd = -1;
 
 /* One end of a connection, and how far its stream of words is. */
 struct stream {
@@ -174,6 +177,26 @@ static void on_signal(int sig)
 	(void)sig;
 }
 
+/* A handler that uses the number, wherever it interrupts its thread. */
+static void on_alarm(int sig)
+{
+	int fd = signalled_fd, saved = errno;
+	char byte;
+
+	(void)sig;
+	(void)recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	errno = saved;
+}
+
+static void start_alarms(void)
+{
+	const struct itimerval often = { { 0, ALARM_US }, { 0, ALARM_US } };
+	struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+}
+
 /* Lets the user of the number get on. */
 static void live(unsigned *seed)
 {
@@ -188,6 +211,7 @@ static void end_number(int fd, pthread_t user)
 	switch (way) {
 	case BY_CLOSE:
 	case BY_COPY:
+	case BY_SIGNALLED:
 		close(fd);
 		break;
 	case BY_SYSCALL:
@@ -219,6 +243,7 @@ static void serve_connection(struct stream *s, unsigned *seed)
 	s->next = job == JOB_WRITE ? (uint64_t)atomic_fetch_add(&ids, 1) << 32 : 0;
 	s->have = 0;
 	s->ended = false;
+	signalled_fd = s->fd;
 	user = thread_start(use_stream, s);
 	live(seed);
 	end_number(s->fd, user);
@@ -273,6 +298,8 @@ static int serve(int ms)
 	dead_end = pair[0];
 	end_ms = now_ms() + ms;
 	printf("port %d\n", ntohs(addr.sin_port));
+	if (way == BY_SIGNALLED)
+		start_alarms();
 	for (int i = 0; i < count; i++)
 		lanes[i] = thread_start(serve_lane, (void *)(uintptr_t)i);
 	for (int i = 0; i < count; i++)

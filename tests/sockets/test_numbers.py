@@ -13,7 +13,7 @@ SECONDS_MAX = 60
 
 
 @pytest.mark.parametrize("way,job", [("close", "read"), ("close", "write"), ("close", "poll"), ("syscall", "read"),
-                                     ("range", "write"), ("dup2", "read"), ("dup2", "write"), ("dup2", "poll"),
+                                     ("range", "write"), ("signalled", "read"), ("dup2", "read"), ("dup2", "write"), ("dup2", "poll"),
                                      ("dup3", "read"), ("copy", "write")])
 def test_number_changes_its_file(mode, way, job):
     server = mode.start([CHURN, "serve", way, job, MS])

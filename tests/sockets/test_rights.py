@@ -82,6 +82,81 @@ def test_options(mode, how):
     assert json.loads(run.output()) == json.loads(plain.output())
 
 
+# The child's threads do not matter: before the fork none, one that has ended, or one that runs in the child.
+MAPPED = HEAD + """
+import ctypes, threading
+def is_mapped():
+    with open("/proc/self/maps") as maps:
+        return "anywarp-records" in maps.read()
+def become(user, how):
+    os.setgroups([])
+    os.setgid(user)
+    if how == "syscall":
+        number = {"x86_64": 117, "aarch64": 147}[os.uname().machine]
+        assert ctypes.CDLL(None).syscall(number, user, user, user) == 0
+    elif how == "setresuid":
+        os.setresuid(user, user, user)
+    elif how == "setreuid":
+        os.setreuid(user, user)
+    else:
+        os.setuid(user)
+user, how, threads = int(sys.argv[1]), *sys.argv[2:]
+kept = connected()
+if threads != "none":
+    past = threading.Thread(target=int)
+    past.start()
+    past.join()
+assert is_mapped(), "no record"
+if os.fork():
+    status = os.waitstatus_to_exitcode(os.wait()[1])
+    assert kept[2].recv(1) == b"y" and is_mapped(), "the parent's go on"
+    sys.exit(status)
+if threads == "one":
+    threading.Thread(target=signal.pause, daemon=True).start()
+become(user, how)
+mapped = is_mapped()
+kept[1].sendall(b"y")
+print(json.dumps([mapped, os.getresuid()]), flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("threads", ["none", "ended", "one"])
+@pytest.mark.parametrize("how", ["setuid", "setresuid", "setreuid", "syscall"])
+def test_no_other_user_s_records_stay_mapped(only_record, open_libraries, how, threads):
+    program = ["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", MAPPED, NOBODY, how, threads]
+    run = only_record.start(program)
+    assert run.wait_exit() == 0, run.report()
+    assert json.dumps([False, [NOBODY] * 3]) in run.output(), run.report()
+
+
+# No fd can be made: the proxy cannot take the connection.
+ENDED = HEAD + """
+import resource
+kept = connected()
+if pid := os.fork():
+    assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+    kept[1].sendall(b"z")
+    assert kept[2].recv(1) == b"z", "the parent's go on"
+    sys.exit()
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+give_up()
+resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+with open("/proc/self/maps") as maps:
+    mapped = "anywarp-records" in maps.read()
+print(json.dumps([mapped, bool(outcome(kept[1].send, b"y"))]), flush=True)
+os._exit(0)
+"""
+
+
+def test_a_record_that_cannot_be_handed_over_ends(only_record, open_libraries):
+    run = only_record.start(["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", ENDED, NOBODY])
+    assert run.wait_exit() == 0, run.report()
+    assert "[false, true]" in run.output(), run.report()
+    assert "was not handed to the proxy process" in run.report()
+
+
 LISTEN = HEAD + """
 kept = connected()
 low = socket.socket()

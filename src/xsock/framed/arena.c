@@ -25,8 +25,6 @@ static _Atomic(char *) chunks[AW_ARENA_SLOTS / CHUNK_SLOTS];
 static int arena_fd = -1;
 /* How many holds of this process lock each slot: F_GETLK does not report a process's own locks. */
 static _Atomic(uint16_t) claims[AW_ARENA_SLOTS];
-/* The process sweeps when it takes a slot from this number on: once for so many new slots as are in use. */
-static _Atomic(uint32_t) sweep_at = SWEEP_SLOTS;
 
 /*
  * Maps a part of the arena; it uses memory only for pages that are used, and is left out of core
@@ -263,29 +261,30 @@ static void free_slot(unsigned number, uint64_t word)
 
 void aw_arena_sweep(void)
 {
-	uint32_t end = arena ? atomic_load(&arena->end) : 0, held = 0;
+	uint32_t end = arena ? atomic_load(&arena->end) : 0, others = 0;
 
 	for (uint32_t i = 0; i < end; i++) {
 		uint64_t word = atomic_load(&arena->entries[i].word);
 
-		if (!(word & AW_ENTRY_HOLDERS) || word & AW_ENTRY_FRESH)
+		if (!(word & AW_ENTRY_HOLDERS) || word & AW_ENTRY_FRESH || atomic_load(&claims[i]))
 			continue;
-		if (atomic_load(&claims[i]) || is_claimed_by_others(i))
-			held++;
+		if (is_claimed_by_others(i))
+			others++; /* and cost a system call */
 		else
 			free_slot(i, word);
 	}
-	atomic_store(&sweep_at, 2 * held + SWEEP_SLOTS);
+	if (arena)
+		atomic_store(&arena->takes_left, (int32_t)(others + SWEEP_SLOTS));
 }
 
-/* Notes that a slot is in use. Every so many new ones the process looks for those that killed processes have left. */
+/* Notes that a slot is in use. Every so many takes, of all processes, one looks for slots that killed processes have left. */
 static void note_use(uint32_t number)
 {
 	uint32_t end = atomic_load(&arena->end);
 
 	while (end <= number && !atomic_compare_exchange_weak(&arena->end, &end, number + 1))
 		;
-	if (number >= atomic_load(&sweep_at))
+	if (atomic_fetch_sub(&arena->takes_left, 1) <= 0)
 		aw_arena_sweep();
 }
 

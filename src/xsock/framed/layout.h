@@ -66,6 +66,7 @@ struct aw_arena_table {
 	_Atomic(uint32_t) next;
 	_Atomic(uint32_t) bridges; /* how many slots have been bridged so far */
 	_Atomic(uint32_t) end; /* no slot from this number on has been used */
+	_Atomic(int32_t) takes_left; /* until a process looks for slots of killed ones */
 	struct aw_arena_entry entries[AW_ARENA_SLOTS];
 };
 

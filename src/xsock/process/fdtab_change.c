@@ -13,7 +13,7 @@
 //
 // close(2) frees the number long before it returns where SO_LINGER has it wait. A thread that meets a LEAVING number therefore looks
 // itself whether the kernel's table has changed, and does step 5. A thread that gets the number from the kernel does so, too. `turn`
-// tells the first thread then that its change is over.
+// tells the first thread then that its change is over. A user may take the table's lock: no thread drains with it.
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -20,6 +20,7 @@
 #include "xsock/preload/settle.h"
 #include "xsock/process/memory.h"
 #include "xsock/process/proxy.h"
+#include "xsock/process/shield.h"
 #include "xsock/wrap/wrap.h"
 
 /* Prepares fd's socket for the end of this number of it. lingers: SO_LINGER may make the close wait. */
@@ -37,15 +38,38 @@ static void prepare_leave(int fd, bool lingers)
 		aw_socket_unlisten(fd);
 }
 
+/* A change, under a shield: a signal handler of this thread, which may use the number, would wait for the change's end. */
+struct shielded_change {
+	struct aw_change change;
+	struct aw_shield shield;
+	bool is_shielded;
+};
+
+static void begin_change(struct shielded_change *own, int fd, int from)
+{
+	own->is_shielded = aw_fdtab_state(fd) != AW_FD_NONE || aw_fdtab_state(from) != AW_FD_NONE;
+	if (own->is_shielded)
+		aw_shield_raise(&own->shield);
+	aw_fdtab_begin_change(&own->change, fd, from);
+}
+
+static int end_change(struct shielded_change *own, int result)
+{
+	(void)aw_fdtab_end_change(&own->change, result);
+	if (own->is_shielded)
+		aw_shield_lower(&own->shield);
+	return result;
+}
+
 static int close_number(int fd, bool lingers)
 {
-	struct aw_change change;
+	struct shielded_change own;
 	int result;
 
 	prepare_leave(fd, lingers);
-	aw_fdtab_begin_change(&change, fd, -1);
+	begin_change(&own, fd, -1);
 	result = aw_libc()->close(fd);
-	(void)aw_fdtab_end_change(&change, 0); /* the number is free whatever close(2) returns */
+	(void)end_change(&own, 0); /* the number is free whatever close(2) returns */
 	return result;
 }
 
@@ -56,7 +80,7 @@ AW_WRAPPER int close(int fd)
 AW_WRAPPER_ALIAS(__close, close);
 
 /* stdio closes the number inside libc. The bytes that it has yet to write go out before, while other threads may use the connection. */
-static void begin_stdio(struct aw_change *change, FILE *file)
+static void begin_stdio(struct shielded_change *own, FILE *file)
 {
 	int fd = file ? fileno(file) : -1;
 
@@ -65,38 +89,38 @@ static void begin_stdio(struct aw_change *change, FILE *file)
 	if (aw_fdtab_state(fd) != AW_FD_NONE)
 		(void)fflush(file);
 	prepare_leave(fd, true);
-	aw_fdtab_begin_change(change, fd, -1);
+	begin_change(own, fd, -1);
 }
 
 AW_WRAPPER int fclose(FILE *file)
 {
-	struct aw_change change;
+	struct shielded_change own;
 	int result;
 
-	begin_stdio(&change, file);
+	begin_stdio(&own, file);
 	result = aw_libc()->fclose(file);
-	(void)aw_fdtab_end_change(&change, 0);
+	(void)end_change(&own, 0);
 	return result;
 }
 AW_WRAPPER_ALIAS(_IO_fclose, fclose);
 
 AW_WRAPPER FILE *freopen(const char *path, const char *mode, FILE *file)
 {
-	struct aw_change change;
+	struct shielded_change own;
 
-	begin_stdio(&change, file);
+	begin_stdio(&own, file);
 	file = aw_libc()->freopen(path, mode, file);
-	(void)aw_fdtab_end_change(&change, 0);
+	(void)end_change(&own, 0);
 	return file;
 }
 
 AW_WRAPPER FILE *freopen64(const char *path, const char *mode, FILE *file)
 {
-	struct aw_change change;
+	struct shielded_change own;
 
-	begin_stdio(&change, file);
+	begin_stdio(&own, file);
 	file = aw_libc()->freopen64(path, mode, file);
-	(void)aw_fdtab_end_change(&change, 0);
+	(void)end_change(&own, 0);
 	return file;
 }
 
@@ -158,47 +182,48 @@ AW_WRAPPER void closefrom(int first)
 }
 
 /* Ends a call that has made result a duplicate, or has failed. Returns result. */
-static int end_duplicate(struct aw_change *change, int result)
+static int end_duplicate(struct shielded_change *own, int result)
 {
-	(void)aw_fdtab_end_change(change, result);
+	(void)end_change(own, result);
 	aw_first_io_for_stdio(result);
 	return result;
 }
 
 AW_WRAPPER int dup(int fd)
 {
-	struct aw_change change;
+	struct shielded_change own;
 
-	aw_fdtab_begin_change(&change, -1, fd);
-	return end_duplicate(&change, aw_libc()->dup(fd));
+	begin_change(&own, -1, fd);
+	return end_duplicate(&own, aw_libc()->dup(fd));
 }
 
 /* Nothing changes where the call fails, for want of fd. */
-static void begin_replace(struct aw_change *change, int fd, int new)
+static void begin_replace(struct shielded_change *own, int fd, int new)
 {
-	*change = (struct aw_change){ .fd = new };
+	own->change = (struct aw_change){ .fd = new };
+	own->is_shielded = false;
 	if (fd == new || (aw_fdtab_state(new) != AW_FD_NONE && aw_libc()->fcntl(fd, F_GETFD) < 0))
 		return;
 	aw_proxy_free_fd(new);
 	prepare_leave(new, true);
-	aw_fdtab_begin_change(change, new, fd);
+	begin_change(own, new, fd);
 }
 
 AW_WRAPPER int dup2(int fd, int new)
 {
-	struct aw_change change;
+	struct shielded_change own;
 
-	begin_replace(&change, fd, new);
-	return end_duplicate(&change, aw_libc()->dup2(fd, new));
+	begin_replace(&own, fd, new);
+	return end_duplicate(&own, aw_libc()->dup2(fd, new));
 }
 AW_WRAPPER_ALIAS(__dup2, dup2);
 
 AW_WRAPPER int dup3(int fd, int new, int flags)
 {
-	struct aw_change change;
+	struct shielded_change own;
 
-	begin_replace(&change, fd, new);
-	return end_duplicate(&change, aw_libc()->dup3(fd, new, flags));
+	begin_replace(&own, fd, new);
+	return end_duplicate(&own, aw_libc()->dup3(fd, new, flags));
 }
 
 typedef int fcntl_fn(int fd, int cmd, ...);
@@ -207,13 +232,13 @@ typedef int fcntl_fn(int fd, int cmd, ...);
 static int call_fcntl(fcntl_fn *call, int fd, int cmd, va_list args)
 {
 	void *arg = va_arg(args, void *);
-	struct aw_change change;
+	struct shielded_change own;
 	struct aw_sock *pin;
 	int result;
 
 	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) {
-		aw_fdtab_begin_change(&change, -1, fd);
-		return end_duplicate(&change, call(fd, cmd, arg));
+		begin_change(&own, -1, fd);
+		return end_duplicate(&own, call(fd, cmd, arg));
 	}
 	pin = aw_first_io_pin(fd);
 	result = call(fd, cmd, arg);

@@ -172,6 +172,8 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER long syscall(long number, ...
 	    aw_uring_is_refused(AW_LOG_INFO))
 		return aw_fail_with(ENOSYS);
 	result = call_number(number, a, &known);
+	if (!known)
+		result = aw_user_syscall(number, a, &known);
 	if (known)
 		return result;
 	known = true;

@@ -29,6 +29,8 @@ void aw_process_fork_failed(void);
  * mode `on`; logs that at level.
  */
 bool aw_uring_is_refused(enum aw_log_level level);
+/* user.c: makes the system call as the wrapper of the same name does. *known: it is one that changes the user. */
+long aw_user_syscall(long number, const long *a, bool *known);
 /*
  * sandbox.c: the process is about to enter a seccomp sandbox. Bridges all framed sockets, because
  * from then on a read or write makes no system call but the program's own, and the filter may allow
