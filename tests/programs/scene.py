@@ -31,9 +31,6 @@ NGINX_PATHS = " ".join(f"{use}_temp_path temp;" for use in ("client_body", "prox
 # Whether connections over iWARP are to be records: not with ANYWARP_SOCKETS_RECORD=off, which the programs inherit.
 RECORDS = os.environ.get("ANYWARP_SOCKETS_RECORD") != "off"
 
-# How long two ends in `auto` wait for each other: a busy machine is no plain peer.
-PATIENCE = {"ANYWARP_SOCKETS_PROBE_MS": 5000}
-
 # server and client are rules of `anywarp sockets`, or None: without our library. iwarp tells
 # whether every connection has to be one over iWARP.
 Mode = collections.namedtuple("Mode", "name server client iwarp")

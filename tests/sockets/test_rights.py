@@ -4,12 +4,10 @@ which was started before. Each test runs with the kernel's TCP as well, which sa
 
 import json
 import os
-import random
 import socket
 
 import conftest
 import pytest
-from program import claim_port
 
 NOBODY = 65534
 pytestmark = [
@@ -21,11 +19,6 @@ pytestmark = [
 @pytest.fixture(params=conftest.ALL_MODES)
 def mode(request, tmp_path, open_libraries):
     yield from conftest.open_mode(request, tmp_path, request.param)
-
-
-@pytest.fixture
-def proxy(request, tmp_path, open_libraries):
-    yield from conftest.open_mode(request, tmp_path, "proxy")
 
 
 HEAD = """
@@ -80,43 +73,6 @@ def test_options(mode, how):
     plain = conftest.Mode("plain", mode.logs).start(program)
     assert plain.wait_exit() == 0, plain.report()
     assert json.loads(run.output()) == json.loads(plain.output())
-
-
-LISTEN = HEAD + """
-kept = connected()
-low = socket.socket()
-low.bind(("127.0.0.1", int(sys.argv[2])))
-if sys.argv[3] != "stays":
-    give_up()
-low.listen()
-print("listens", flush=True)
-signal.pause()
-"""
-LOW_PORTS = range(600, 1000)
-
-
-def is_free(port, kind):
-    with socket.socket(socket.AF_INET, kind) as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
-
-
-@pytest.fixture
-def low_port():
-    return next(port for port in random.sample(LOW_PORTS, len(LOW_PORTS))
-                if is_free(port, socket.SOCK_STREAM) and is_free(port, socket.SOCK_DGRAM)
-                and claim_port(port))
-
-
-@pytest.mark.parametrize("how", ["stays", "gives up"])
-def test_low_udp_port(proxy, low_port, how):
-    """The proxy answers clients in auto at the listener's number only where its program might."""
-    run = proxy.start(["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", LISTEN, NOBODY, low_port, how])
-    run.wait_output("listens\n")
-    assert is_free(low_port, socket.SOCK_DGRAM) == (how != "stays"), run.report()
 
 
 PASS = HEAD + """

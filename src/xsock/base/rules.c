@@ -3,7 +3,7 @@
 // remote address, so that a rule with one stays open until there is a connection.
 #include "xsock/base/rules.h"
 
-#include "xsock/base/probe_wire.h"
+#include "xsock/base/ip.h"
 #include "xsock/base/rule.h"
 
 #include <fnmatch.h>
@@ -31,7 +31,7 @@ static struct address address_of(const struct sockaddr *sa)
 	uint8_t ip[16];
 
 	/* another family is in no rule */
-	if (!sa || !aw_probe_addr(sa, ip, &a.port))
+	if (!sa || !aw_ip_get(sa, ip, &a.port))
 		return a;
 	a.port = ntohs(a.port);
 	a.family = memcmp(ip, mapped, sizeof(mapped)) == 0 ? AF_INET : AF_INET6;
@@ -132,17 +132,36 @@ bool aw_xs_rules_are_settled(const struct aw_xs_rules *rules, const struct aw_xs
 	return true;
 }
 
-bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
+typedef bool is_wanted_fn(enum aw_xs_mode mode);
+
+static bool is_on_or_auto(enum aw_xs_mode mode)
+{
+	return mode != AW_XS_OFF;
+}
+
+/* Returns whether the mode may be one that is wanted, once everything is known. */
+static bool may_be(const struct aw_xs_rules *rules, const struct aw_xs_query *q,
+		   is_wanted_fn *is_wanted)
 {
 	for (size_t i = 0; i < rules->count; i++) {
 		enum match match = match_rule(&rules->rule[i], q);
 
-		if (match != MATCH_NO && rules->rule[i].mode != AW_XS_OFF)
+		if (match != MATCH_NO && is_wanted(rules->rule[i].mode))
 			return true;
 		if (match == MATCH_YES)
 			return false;
 	}
-	return rules->count == 0;
+	return is_wanted(mode_without_match(rules));
+}
+
+bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
+{
+	return may_be(rules, q, is_on_or_auto);
+}
+
+bool aw_xs_rules_may_iwarp(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
+{
+	return may_be(rules, q, aw_xs_mode_is_iwarp);
 }
 
 size_t aw_xs_rules_count(const struct aw_xs_rules *rules)

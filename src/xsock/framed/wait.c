@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/framed/answer.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
@@ -54,15 +55,17 @@ void aw_framed_closing(int fd)
 	if (!slot || aw_fdtab_is_vfork_child())
 		return;
 	is_awaited = atomic_load(&waiters[aw_arena_number(slot)]);
-	if (!is_awaited && !aw_slot_has_debt(slot))
+	if (!is_awaited && !aw_slot_has_debt(slot) && !aw_answer_is_due(slot))
 		return;
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	is_ours = sock && sock->slot == slot;
 	is_last = is_ours && sock->fds == 1;
 	aw_fdtab_unlock();
-	if (is_last && aw_slot_has_debt(slot))
+	if (is_last && (aw_slot_has_debt(slot) || aw_answer_is_owed(slot, fd)))
 		(void)aw_framed_bridge(fd);
+	else if (is_last && aw_answer_is_due(slot))
+		aw_answer_close(slot, fd);
 	else if (is_ours && is_awaited)
 		aw_slot_keep(slot, fd);
 }

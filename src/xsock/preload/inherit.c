@@ -25,6 +25,7 @@
 #include "xsock/process/memory.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/name.h"
+#include "xsock/process/patience.h"
 #include "xsock/process/proxy.h"
 
 #define ADDR_BYTES sizeof(struct sockaddr_in6)
@@ -321,7 +322,7 @@ static void import_socket(const char *text, const struct socket_fds *open)
 
 	if (sscanf(text, "%lu:%d:%d:%d:%d:%n", &ino, &state, &mode, &is_set, &role, &at) != 5 ||
 	    !at || state < AW_FD_CANDIDATE || state > AW_FD_PENDING || state == AW_FD_INTERNAL ||
-	    state == AW_FD_FRAMED || mode < AW_XS_OFF || mode > AW_XS_AUTO || role < 0 ||
+	    state == AW_FD_FRAMED || mode < AW_XS_OFF || mode > AW_XS_RSOCKETS || role < 0 ||
 	    role > AW_ROLE_PASSIVE)
 		return;
 	sock.state = (enum aw_fd_state)state;
@@ -336,6 +337,8 @@ static void import_socket(const char *text, const struct socket_fds *open)
 	     !aw_hex_read(text + at + ADDR_HEX + 1, &sock.remote, ADDR_BYTES)))
 		return;
 	sock.ino = ino;
+	if (sock.state == AW_FD_PENDING)
+		sock.due_ns = aw_patience_begin();
 	(void)add_socket(&sock, open);
 }
 
@@ -442,7 +445,7 @@ __attribute__((constructor(200))) static void import_all(void)
 	unsetenv(AW_INHERIT_FDS);
 	aw_proxy_present();
 	for (int fd = 0; open && fd <= 2; fd++) {
-		(void)aw_first_io(fd, AW_FIRST_WRITE, false);
+		(void)aw_first_io(fd, AW_FIRST_HAND_OVER, false);
 		(void)aw_framed_bridge(fd);
 	}
 	aw_memory_unmap(open, sizeof(*open));

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "xsock/base/kept.h"
 #include "xsock/base/libc.h"
+#include "xsock/framed/refusal.h"
 #include "xsock/preload/extended.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/sandbox.h"
@@ -191,12 +192,15 @@ static int take_errno(int fd)
 {
 	struct aw_reply reply;
 	struct aw_request request;
+	struct aw_sock sock;
 	int err;
 
 	aw_request_init(&request, AW_REQUEST_ERROR);
 	err = aw_proxy_call(&request, fd, &reply);
 	if (is_orphaned(fd))
 		return ECONNRESET;
+	if (!err && reply.error == EPROTO && aw_fdtab_look(fd, &sock))
+		aw_refusal_log(fd, &sock.remote, AW_REFUSAL_CLIENT);
 	return err ? 0 : reply.error;
 }
 

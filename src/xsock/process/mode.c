@@ -61,22 +61,20 @@ bool aw_mode_records(void)
 	return records;
 }
 
-static bool rules_allow(bool listening, const struct sockaddr *local)
+bool aw_mode_may_iwarp(bool listening)
 {
-	struct aw_xs_query q = make_query(listening, local);
+	struct aw_xs_query q = make_query(listening, NULL);
 
 	pthread_once(&once, read_rules);
-	return rules && aw_xs_rules_may(rules, &q);
-}
-
-bool aw_mode_may(bool listening)
-{
-	return rules_allow(listening, NULL);
+	return rules && aw_xs_rules_may_iwarp(rules, &q);
 }
 
 bool aw_mode_may_accept(const struct sockaddr *local)
 {
-	return rules_allow(true, local);
+	struct aw_xs_query q = make_query(true, local);
+
+	pthread_once(&once, read_rules);
+	return rules && aw_xs_rules_may(rules, &q);
 }
 
 /* The addresses are asked for only where a rule does. */

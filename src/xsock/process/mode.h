@@ -14,9 +14,9 @@
  * nor with an MPA of the user's choice (ANYWARP_MPA).
  */
 bool aw_mode_records(void);
-/* Returns whether any socket that listens, or connects, may be in iWARP mode. */
-bool aw_mode_may(bool listening);
-/* Returns whether connections of a listener at local may be in iWARP mode. */
+/* Returns whether the rules may give a socket that listens, or connects, a mode that is iWARP. */
+bool aw_mode_may_iwarp(bool listening);
+/* Returns whether connections of a listener at local may be in `on` or `auto`. */
 bool aw_mode_may_accept(const struct sockaddr *local);
 /*
  * Returns the mode that the rules give fd's connection, which this process has accepted or not.

@@ -33,8 +33,6 @@ static void leave_table(int fd, bool lingers)
 	aw_extended_closing(fd);
 	if (lingers && aw_end_is_bridged(fd))
 		aw_option_linger(fd);
-	if (aw_fdtab_state(fd) == AW_FD_LISTENER)
-		aw_socket_unlisten(fd);
 	aw_fdtab_forget(fd);
 }
 

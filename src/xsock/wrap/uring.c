@@ -25,7 +25,7 @@ int io_uring_queue_init_mem(unsigned int entries, struct io_uring *ring,
 /* A program that uses io_uring goes on without it on a kernel that has none. */
 bool aw_uring_is_refused(enum aw_log_level level)
 {
-	if (!aw_mode_may(true) && !aw_mode_may(false))
+	if (!aw_mode_may_iwarp(true) && !aw_mode_may_iwarp(false))
 		return false;
 	aw_log(level, "io_uring is refused (ENOSYS), because it cannot carry sockets in iWARP "
 		      "mode: a rule 'off' for this program allows it");
