@@ -123,17 +123,26 @@ void aw_record_init(struct aw_record *record);
 bool aw_record_is_failure(ssize_t err);
 
 /*
- * For the active end, which knows that its peer has records: sends the Request, behind which FPDUs
+ * For the active end, which takes its peer for one with records: sends the Request, behind which FPDUs
  * may follow at once. The peer's Reply comes first and wakes no poller. 0 or a negative errno.
  */
 int aw_record_initiate(struct aw_record *record, int fd, const void *data, size_t len);
 
 /*
- * For the passive end, which has taken the Request out of the socket. The Reply goes out with the
- * first FPDU: sent alone it could draw a reset from a peer that has closed, or make one that reads
- * nothing close by a reset, though no program has sent anything.
+ * For the passive end, which has taken the Request out of the socket. aw_record_answer sends the Reply, unless the peer has ended
+ * its stream, and returns 0 or a negative errno. The Reply goes out with the first FPDU then: sent to a peer that has closed it
+ * would draw a reset, though no program has sent anything.
  */
 void aw_record_respond(struct aw_record *record, const void *data, size_t len);
+int aw_record_answer(struct aw_record *record, int fd);
+
+/*
+ * For the active end, whose peer may have answered: takes the Reply out of the socket if it is there and alone. True: it is due no
+ * more.
+ */
+bool aw_record_take_answer(struct aw_record *record, int fd);
+/* The Reply has not come in time, and is due no more: what is still to come is the stream's end. */
+void aw_record_give_up(struct aw_record *record);
 
 /*
  * Takes a client's Request out of the socket, where nothing else is in front of it. 0; -EAGAIN: not all of it is there, and it

@@ -66,6 +66,30 @@ int aw_record_take_request(int fd)
 	return err;
 }
 
+int aw_record_answer(struct aw_record *record, int fd)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLRDHUP };
+	int err;
+
+	if (aw_record_calls.poll(&pollfd, 1, 0) > 0)
+		return 0;
+	record->tx.reply = false;
+	err = aw_record_flush(record, fd);
+	return err == -EAGAIN ? 0 : err;
+}
+
+bool aw_record_take_answer(struct aw_record *record, int fd)
+{
+	/* An error that the kernel has is the program's: no call that could take it is made without bytes. */
+	return !record->rx.reply_due || (aw_rx_queued(fd) > 0 && aw_reply_take(record, fd) == 0);
+}
+
+void aw_record_give_up(struct aw_record *record)
+{
+	record->rx.reply_due = false;
+	record->rx.ended = true;
+}
+
 void aw_record_respond(struct aw_record *record, const void *data, size_t len)
 {
 	aw_record_init(record);

@@ -41,7 +41,7 @@ def nginx_user(mode):
 RECORDS = os.environ.get("ANYWARP_SOCKETS_RECORD") != "off"
 
 # How long two ends in `auto` wait for each other: a busy machine is no plain peer.
-PATIENCE = {"ANYWARP_SOCKETS_PROBE_MS": 5000, "ANYWARP_SOCKETS_PAIR_MS": 5000}
+PATIENCE = {"ANYWARP_SOCKETS_PAIR_MS": 5000}
 
 # server and client are rules of `anywarp sockets`, or None: without our library. iwarp tells
 # whether every connection has to be one over iWARP, pair whether none may carry an octet over TCP.

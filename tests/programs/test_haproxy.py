@@ -52,8 +52,7 @@ def proxy(scene, request):
         scenes.random_file(files / f"file{octets}", octets)
     path = scene.write("nginx.conf", BACKENDS.format(paths=scenes.NGINX_PATHS, user=scenes.nginx_user(scene.mode), **named))
     scene.server(f"nginx -p {scene.folder} -e stderr -c {path}", ports[1])
-    scene.server(f"haproxy -db -f {scene.write('haproxy.cfg', PROXY.format(**named))}", ports[0],
-                 **scenes.PATIENCE)
+    scene.server(f"haproxy -db -f {scene.write('haproxy.cfg', PROXY.format(**named))}", ports[0])
     return ports
 
 

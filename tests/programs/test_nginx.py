@@ -48,8 +48,7 @@ def site(scene):
     path = scene.write("nginx.conf", CONFIGURATION.format(
         paths=scenes.NGINX_PATHS, address=scenes.ADDRESS, sendfile=ports[0], plain=ports[1],
         user=scenes.nginx_user(scene.mode)))
-    scene.nginx = scene.server(f"nginx -p {scene.folder} -e stderr -c {path}", ports[1],
-                               **scenes.PATIENCE)  # it asks itself
+    scene.nginx = scene.server(f"nginx -p {scene.folder} -e stderr -c {path}", ports[1])
     scene.nginx.wait_listening(ports[0])
     return ports
 

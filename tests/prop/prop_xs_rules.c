@@ -132,7 +132,7 @@ static void near_rules(struct bytes *b)
 
 static size_t draw_rule(struct bytes *b, char *text)
 {
-	static const char *const modes[] = { "on", "auto", "off" };
+	static const char *const modes[] = { "on", "auto", "off", "rsockets" };
 	static const char *const sides[] = { "", " listen", " connect" };
 	static const char *const nets[] = { "", " local=10.0.0.0/8", " local=::/1",
 					    " remote=127.0.0.1", " remote=::ffff:0.0.0.0/96" };

@@ -4,12 +4,10 @@ which was started before. Each test runs with the kernel's TCP as well, which sa
 
 import json
 import os
-import random
 import socket
 
 import conftest
 import pytest
-from program import claim_port
 
 NOBODY = 65534
 pytestmark = [
@@ -21,11 +19,6 @@ pytestmark = [
 @pytest.fixture(params=conftest.ALL_MODES)
 def mode(request, tmp_path, open_libraries):
     yield from conftest.open_mode(request, tmp_path, request.param)
-
-
-@pytest.fixture
-def proxy(request, tmp_path, open_libraries):
-    yield from conftest.open_mode(request, tmp_path, "proxy")
 
 
 HEAD = """
@@ -123,9 +116,9 @@ os._exit(0)
 
 @pytest.mark.parametrize("threads", ["none", "ended", "one"])
 @pytest.mark.parametrize("how", ["setuid", "setresuid", "setreuid", "syscall"])
-def test_no_other_user_s_records_stay_mapped(only_record, open_libraries, how, threads):
+def test_no_other_user_s_records_stay_mapped(only_iwarp, open_libraries, how, threads):
     program = ["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", MAPPED, NOBODY, how, threads]
-    run = only_record.start(program)
+    run = only_iwarp.start(program)
     assert run.wait_exit() == 0, run.report()
     assert json.dumps([False, [NOBODY] * 3]) in run.output(), run.report()
 
@@ -150,48 +143,11 @@ os._exit(0)
 """
 
 
-def test_a_record_that_cannot_be_handed_over_ends(only_record, open_libraries):
-    run = only_record.start(["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", ENDED, NOBODY])
+def test_a_record_that_cannot_be_handed_over_ends(only_iwarp, open_libraries):
+    run = only_iwarp.start(["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", ENDED, NOBODY])
     assert run.wait_exit() == 0, run.report()
     assert "[false, true]" in run.output(), run.report()
     assert "was not handed to the proxy process" in run.report()
-
-
-LISTEN = HEAD + """
-kept = connected()
-low = socket.socket()
-low.bind(("127.0.0.1", int(sys.argv[2])))
-if sys.argv[3] != "stays":
-    give_up()
-low.listen()
-print("listens", flush=True)
-signal.pause()
-"""
-LOW_PORTS = range(600, 1000)
-
-
-def is_free(port, kind):
-    with socket.socket(socket.AF_INET, kind) as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
-
-
-@pytest.fixture
-def low_port():
-    return next(port for port in random.sample(LOW_PORTS, len(LOW_PORTS))
-                if is_free(port, socket.SOCK_STREAM) and is_free(port, socket.SOCK_DGRAM)
-                and claim_port(port))
-
-
-@pytest.mark.parametrize("how", ["stays", "gives up"])
-def test_low_udp_port(proxy, low_port, how):
-    """The proxy answers clients in auto at the listener's number only where its program might."""
-    run = proxy.start(["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", LISTEN, NOBODY, low_port, how])
-    run.wait_output("listens\n")
-    assert is_free(low_port, socket.SOCK_DGRAM) == (how != "stays"), run.report()
 
 
 PASS = HEAD + """

@@ -300,23 +300,16 @@ static void fdtab__wakes_who_waits_for_a_start(void **state)
 	end_socket(fd);
 }
 
-/* A fork leaves to the parent what a thread reads; a thread that only pins the file reads nothing. */
-static void fdtab__is_awaited_by_who_reads(void **state)
+/* A child has what its parent has accepted, where both have its slot. */
+static void fdtab__an_accepted_socket_is_shared_by_a_fork(void **state)
 {
-	int fd = new_socket(AW_FD_PENDING);
-	struct aw_sock *sock = get(fd);
+	int fd = new_socket(AW_FD_PENDING), copy = copy_number(fd);
 
 	(void)state;
-	aw_fdtab_lock();
-	aw_fdtab_begin_sleep(sock, true);
-	assert_false(aw_fdtab_is_awaited(sock));
-	aw_fdtab_begin_sleep(sock, false);
-	assert_true(aw_fdtab_is_awaited(sock));
-	aw_fdtab_end_sleep(sock, true);
-	assert_true(aw_fdtab_is_awaited(sock));
-	aw_fdtab_end_sleep(sock, false);
-	assert_false(aw_fdtab_is_awaited(sock));
-	aw_fdtab_unlock();
+	expect_child(fd, copy, false);
+	get(fd)->shared = true;
+	expect_child(fd, copy, true);
+	end_socket(copy);
 	end_socket(fd);
 }
 
@@ -359,7 +352,7 @@ int main(void)
 		cmocka_unit_test(fdtab__a_forked_child_has_its_own),
 		cmocka_unit_test(fdtab__what_connects_stays_with_who_forks),
 		cmocka_unit_test(fdtab__wakes_who_waits_for_a_start),
-		cmocka_unit_test(fdtab__is_awaited_by_who_reads),
+		cmocka_unit_test(fdtab__an_accepted_socket_is_shared_by_a_fork),
 		cmocka_unit_test(fdtab__finds_the_next_that_is_wanted),
 	};
 

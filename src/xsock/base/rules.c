@@ -3,7 +3,7 @@
 // remote address, so that a rule with one stays open until there is a connection.
 #include "xsock/base/rules.h"
 
-#include "xsock/base/probe_wire.h"
+#include "xsock/base/ip.h"
 #include "xsock/base/rule.h"
 
 #include <fnmatch.h>
@@ -31,7 +31,7 @@ static struct address address_of(const struct sockaddr *sa)
 	uint8_t ip[16];
 
 	/* another family is in no rule */
-	if (!sa || !aw_probe_addr(sa, ip, &a.port))
+	if (!sa || !aw_ip_get(sa, ip, &a.port))
 		return a;
 	a.port = ntohs(a.port);
 	a.family = memcmp(ip, mapped, sizeof(mapped)) == 0 ? AF_INET : AF_INET6;

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "xsock/base/libc.h"
+#include "xsock/framed/answer.h"
 #include "xsock/framed/bridged.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
@@ -103,12 +104,19 @@ static bool survives_exec(int fd)
 	return !(aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC);
 }
 
+/* Returns whether something is left to be done for the connection when this process can do no more for it. */
+static bool owes(struct aw_slot *slot, int fd, bool ending)
+{
+	return aw_slot_has_debt(slot) ||
+	       (ending && aw_answer_is_due(slot) && aw_answer_is_owed(slot, fd));
+}
+
 static void set_add_each(struct aw_sock *sock, int fd, void *arg)
 {
 	struct bridge_set *set = arg;
 
 	if (sock->state == AW_FD_FRAMED && set->count < BATCH_MAX &&
-	    (!set->choice.owing || aw_slot_has_debt(sock->slot)) && aw_fdtab_get(fd) == sock &&
+	    (!set->choice.owing || owes(sock->slot, fd, set->choice.ending)) && aw_fdtab_get(fd) == sock &&
 	    (!set->choice.surviving || survives_exec(fd)) &&
 	    (!set->choice.proxy || atomic_load(&sock->slot->proxy) == set->choice.proxy))
 		set_add(set, sock, fd);
@@ -122,18 +130,11 @@ static void set_add_fd(struct bridge_set *set, int fd)
 		set_add(set, sock, fd);
 }
 
-static void drop_slot(struct aw_sock *sock)
-{
-	sock->slot = NULL;
-	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd))
-		atomic_store(&aw_fdtab_slots[fd], NULL);
-}
-
 static void bridge_settle(struct aw_sock *sock, bool bridged)
 {
 	aw_fdtab_lock();
 	if (bridged)
-		drop_slot(sock);
+		aw_fdtab_drop_slot(sock);
 	else
 		aw_fdtab_set_state(sock, AW_FD_FRAMED);
 	aw_fdtab_release(sock);
@@ -278,7 +279,7 @@ static void end_record(struct aw_sock *sock)
 		if (fresh < 0 || aw_registration_swap(sock, fd, fresh) != 0)
 			aw_libc()->close(fd);
 	}
-	drop_slot(sock);
+	aw_fdtab_drop_slot(sock);
 	aw_fdtab_drop(sock);
 	aw_fdtab_release(sock);
 	aw_fdtab_unlock();

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "xsock/base/libc.h"
+#include "xsock/framed/answer.h"
 #include "xsock/process/memory.h"
 #include "xsock/process/waits.h"
 
@@ -103,25 +104,42 @@ static bool is_empty(int fd)
 	return aw_libc()->ioctl(fd, FIONREAD, &count) != 0 || count == 0;
 }
 
+/* Returns how long the Reply has still time. */
+static int64_t reply_left_ns(const struct aw_io *call)
+{
+	struct aw_sock sock;
+	int64_t left_ns;
+
+	if (!aw_fdtab_look(call->number, &sock) || !sock.due_ns)
+		return -1;
+	left_ns = sock.due_ns - aw_now_ns();
+	return left_ns > 0 ? left_ns : 0;
+}
+
 /*
- * Waits for events, at most limit_ns (negative: no limit). A call that has moved bytes leaves TCP's error where it is, for
+ * Waits for events, at most limit_ns (negative: no limit), and while the Reply is due until its time is over. A call that has moved bytes leaves TCP's error where it is, for
  * poll(2) and the next call to tell. Returns 0 or a negative errno; -EAGAIN: the time is over, or there is an error.
  */
 static ssize_t await_ready(const struct aw_io *call, short events, int64_t limit_ns)
 {
 	struct pollfd pollfd = { .fd = call->fd, .events = events };
-	struct timespec limit = { limit_ns / 1000000000, limit_ns % 1000000000 };
+	int64_t reply_ns = aw_answer_is_due(call->slot) ? reply_left_ns(call) : -1;
+	bool is_limited = reply_ns >= 0 && (limit_ns < 0 || reply_ns < limit_ns);
+	int64_t ns = is_limited ? reply_ns : limit_ns;
+	struct timespec limit = { ns / 1000000000, ns % 1000000000 };
 	const short failed = POLLERR | POLLHUP;
 	int ready;
 
 	aw_shield_begin_wait();
-	ready = aw_libc()->ppoll(&pollfd, 1, limit_ns < 0 ? NULL : &limit, NULL);
+	ready = aw_libc()->ppoll(&pollfd, 1, ns < 0 ? NULL : &limit, NULL);
 	if (ready > 0 && call->done && (pollfd.revents & failed) == failed)
 		return events == POLLIN && !is_empty(call->fd) ? 0 : -EAGAIN;
 	if (ready > 0)
 		return 0;
+	if (ready == 0 && is_limited)
+		aw_answer_expire(call->slot, call->fd);
 	if (ready == 0)
-		return -EAGAIN;
+		return is_limited ? 0 : -EAGAIN;
 	return errno == EINTR && !call->done && aw_shield_restarts(limit_ns) ? 0 : -errno;
 }
 

@@ -37,7 +37,8 @@ struct aw_slot {
 	/* the errno of the connection's failure that a call with bytes could not return; 0: none */
 	_Atomic(int) failure;
 	_Atomic(uint8_t) mode; /* enum aw_xs_mode of the socket */
-	uint8_t role; /* enum aw_role of the socket */
+	_Atomic(uint8_t)
+		role; /* enum aw_role of the socket; 0: no process has begun the connection */
 	_Atomic(uint32_t) readers; /* threads that sleep in a read of the socket */
 	/* bytes at the front of the socket that the proxy process has put into the pair as well; under rx_lock */
 	_Atomic(uint32_t) given;

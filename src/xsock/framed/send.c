@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "xsock/base/left.h"
+#include "xsock/framed/answer.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/io.h"
 
@@ -113,6 +114,8 @@ bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, s
 	call.at = aw_cursor_begin(iov, count);
 	if (call.at.left == 0)
 		return false; /* the kernel returns 0, or an error if the connection has ended */
+	if (aw_answer_is_due(call.slot))
+		aw_answer_look(call.slot, fd);
 	n = send_bytes(&call);
 	if (n == -EPIPE)
 		n = aw_slot_take_failure(call.slot, n);

@@ -48,7 +48,6 @@ int aw_swap_to_proxy(struct aw_sock *sock, int fd, int far, int near)
 	request.role = (uint8_t)sock->role;
 	request.mode = (uint8_t)sock->mode;
 	request.nodelay = nodelay != 0;
-	request.records = aw_mode_records();
 	request.fd = fd;
 	err = aw_proxy_notify(&request, fds, 3);
 	sock->proxy = aw_proxy_id();

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/framed/answer.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
@@ -53,9 +54,14 @@ void aw_framed_closing(int fd)
 	struct aw_sock sock;
 
 	/* The parent's fd stays open in a child of vfork. */
-	if (slot && aw_slot_has_debt(slot) && !aw_fdtab_is_vfork_child() &&
-	    aw_fdtab_look(fd, &sock) && sock.slot == slot && sock.fds == 1)
+	if (!slot || aw_fdtab_is_vfork_child() ||
+	    (!aw_slot_has_debt(slot) && !aw_answer_is_due(slot)) || !aw_fdtab_look(fd, &sock) ||
+	    sock.slot != slot || sock.fds != 1)
+		return;
+	if (aw_slot_has_debt(slot) || aw_answer_is_owed(slot, fd))
 		(void)aw_framed_bridge(fd);
+	else
+		aw_answer_close(slot, fd);
 }
 
 void aw_slot_keep(struct aw_slot *slot, int fd)

@@ -7,7 +7,7 @@
 
 #include "base/hex.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/probe_wire.h"
+#include "xsock/base/ip.h"
 
 #define OFFER "anywarp-offer:"
 #define LISTENER "anywarp-listener:"
@@ -17,7 +17,7 @@ static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 bool aw_pair_end_of(const struct sockaddr *addr, struct aw_pair_end *end)
 {
 	memset(end, 0, sizeof(*end));
-	return aw_probe_addr(addr, end->ip, &end->port);
+	return aw_ip_get(addr, end->ip, &end->port);
 }
 
 static bool is_loopback(const uint8_t ip[16])

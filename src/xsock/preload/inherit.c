@@ -26,6 +26,7 @@
 #include "xsock/process/memory.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/name.h"
+#include "xsock/process/patience.h"
 #include "xsock/process/proxy.h"
 
 #define ADDR_BYTES sizeof(struct sockaddr_in6)
@@ -359,7 +360,7 @@ static void import_socket(const char *text, const struct socket_fds *open)
 	if (sscanf(text, "%lu:%d:%d:%d:%d:%d:%d:%n", &ino, &state, &mode, &is_set, &role, &beside,
 		   &is_pair, &at) != 7 ||
 	    !at || state < AW_FD_CANDIDATE || state > AW_FD_PENDING || state == AW_FD_INTERNAL ||
-	    state == AW_FD_FRAMED || mode < AW_XS_OFF || mode > AW_XS_AUTO || role < 0 ||
+	    state == AW_FD_FRAMED || mode < AW_XS_OFF || mode > AW_XS_RSOCKETS || role < 0 ||
 	    role > AW_ROLE_PASSIVE)
 		return;
 	sock.state = (enum aw_fd_state)state;
@@ -376,6 +377,8 @@ static void import_socket(const char *text, const struct socket_fds *open)
 	sock.ino = ino;
 	sock.is_pair = is_pair && sock.state == AW_FD_BRIDGED;
 	sock.beside = is_inherited(beside, sock.is_pair) ? beside : 0;
+	if (sock.state == AW_FD_PENDING)
+		sock.due_ns = aw_patience_begin();
 	if (!add_socket(&sock, open) && sock.beside)
 		aw_libc()->close(sock.beside);
 }
@@ -482,7 +485,7 @@ void aw_inherit_import(void)
 	unsetenv(AW_INHERIT_FDS);
 	aw_proxy_present();
 	for (int fd = 0; open && fd <= 2; fd++) {
-		(void)aw_first_io(fd, AW_FIRST_WRITE, false);
+		(void)aw_first_io(fd, AW_FIRST_HAND_OVER, false);
 		(void)aw_framed_bridge(fd);
 	}
 	aw_memory_unmap(open, sizeof(*open));

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "xsock/base/kept.h"
 #include "xsock/base/libc.h"
+#include "xsock/framed/refusal.h"
 #include "xsock/pair/end.h"
 #include "xsock/pair/place.h"
 #include "xsock/preload/extended.h"
@@ -213,6 +214,14 @@ static bool is_orphaned(int fd)
 	return orphaned;
 }
 
+__attribute__((noinline)) static void log_refusal(int fd)
+{
+	struct aw_sock sock;
+
+	if (aw_fdtab_look(fd, &sock))
+		aw_refusal_log(fd, &sock.remote, AW_REFUSAL_CLIENT);
+}
+
 /*
  * Returns the errno with which the connection has ended, once, or 0. The proxy process keeps it
  * until a process has read it.
@@ -227,6 +236,8 @@ __attribute__((noinline)) static int take_errno(int fd)
 	err = aw_proxy_call(&request, fd, &reply);
 	if (is_orphaned(fd))
 		return ECONNRESET;
+	if (!err && reply.error == EPROTO)
+		log_refusal(fd);
 	return err ? 0 : reply.error;
 }
 

@@ -95,18 +95,16 @@ void aw_fdtab_await_change_briefly(void)
 	(void)await_change_until(&end);
 }
 
-void aw_fdtab_begin_sleep(struct aw_sock *sock, bool decides)
+void aw_fdtab_begin_sleep(struct aw_sock *sock)
 {
 	aw_fdtab_hold(sock);
 	sock->sleepers++;
-	sock->deciders += decides;
 	sleeps_here++;
 }
 
-void aw_fdtab_end_sleep(struct aw_sock *sock, bool decides)
+void aw_fdtab_end_sleep(struct aw_sock *sock)
 {
 	sleeps_here--;
-	sock->deciders -= decides;
 	if (--sock->sleepers == 0)
 		aw_fdtab_note_change();
 	aw_fdtab_release(sock);
@@ -415,6 +413,13 @@ void aw_fdtab_drop(struct aw_sock *sock)
 	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd))
 		aw_fdtab_detach(fd, AW_FD_NONE);
 	aw_fdtab_release(sock);
+}
+
+void aw_fdtab_drop_slot(struct aw_sock *sock)
+{
+	sock->slot = NULL;
+	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd))
+		atomic_store(&aw_fdtab_slots[fd], NULL);
 }
 
 void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *arg)

@@ -63,8 +63,6 @@ struct aw_sock {
 	unsigned users; /* threads that use the struct without the table's lock */
 	unsigned
 		sleepers; /* threads that wait for the peer's first bytes, or need the file as it is */
-	/* Those sleepers that wait a short grace at most, as a write or close does, or not at all. */
-	unsigned deciders;
 	dev_t dev;
 	ino_t ino; /* dev and ino: the file that the fds must still be */
 	ino_t swapped_ino; /* the file's inode before the swap; 0: not swapped */
@@ -75,8 +73,9 @@ struct aw_sock {
 	bool connect_reported; /* a connect call has returned success */
 	/* TCP reported this errno while a call that could not return it started MPA: the next one gets it; 0: none */
 	int error;
-	int64_t preamble_ns; /* deadline of the partial preamble (preamble.h); 0: there is none */
-	int lowat; /* SO_RCVLOWAT before the partial preamble */
+	int64_t due_ns; /* deadline of the peer's Request, or of its Reply (patience.h); 0: neither is due */
+	int lowat; /* the program's SO_RCVLOWAT while the library waits for the rest of a Request; 0: it does not */
+	bool shared; /* the process has forked since the accept: another one may begin the connection */
 	struct linger linger;
 	struct sockaddr_storage local, remote; /* set when the socket is bridged */
 	struct aw_registration *registrations; /* until the socket is bridged */
@@ -123,12 +122,6 @@ extern const struct aw_fdtab_hooks aw_fdtab_hooks;
 static inline bool aw_fdtab_is_in_connect(const struct aw_sock *sock)
 {
 	return sock->state == AW_FD_CONNECTING && sock->caller;
-}
-
-/* A thread waits in a read or poll for the first bytes of sock's client. */
-static inline bool aw_fdtab_is_awaited(const struct aw_sock *sock)
-{
-	return sock->state == AW_FD_PENDING && sock->sleepers > sock->deciders;
 }
 
 static inline enum aw_fd_state aw_fdtab_state(int fd)
@@ -297,6 +290,8 @@ void aw_fdtab_close_beside(struct aw_sock *sock);
 void aw_fdtab_drop(struct aw_sock *sock);
 /* Puts an unconnected socket in the place of all fds of sock, whose connection this process has no longer. */
 void aw_fdtab_disconnect(const struct aw_sock *sock);
+/* Takes sock's slot away; the process's hold on it stays. */
+void aw_fdtab_drop_slot(struct aw_sock *sock);
 /* Keep sock alive while its caller does not hold the lock. */
 void aw_fdtab_hold(struct aw_sock *sock);
 void aw_fdtab_release(struct aw_sock *sock);
@@ -316,12 +311,12 @@ bool aw_fdtab_is_paired(int fd);
 bool aw_fdtab_is_pair_of(int fd, ino_t ino);
 /*
  * A thread calls begin_sleep before it waits for bytes on sock, which is undecided, and end_sleep
- * when it has waited. decides: the thread is one of aw_sock.deciders. The thread that starts sock
+ * when it has waited. The thread that starts sock
  * calls await_sleepers, so that each sleeping thread wakes by the bytes that have come: later they
  * are no longer in the socket.
  */
-void aw_fdtab_begin_sleep(struct aw_sock *sock, bool decides);
-void aw_fdtab_end_sleep(struct aw_sock *sock, bool decides);
+void aw_fdtab_begin_sleep(struct aw_sock *sock);
+void aw_fdtab_end_sleep(struct aw_sock *sock);
 void aw_fdtab_await_sleepers(const struct aw_sock *sock);
 /*
  * Waits until no other thread forks. Called before a socket becomes STARTING, because in the child

@@ -90,8 +90,8 @@ void aw_fdtab_fork_end(void)
 }
 
 /*
- * Runs in the parent before a fork. One connection starts in one process only, so the pending
- * sockets are settled here. The table of a child of vfork is its parent's and stays as it is.
+ * Runs in the parent before a fork. A connection that was accepted is begun by the process that makes its first I/O. The table of
+ * a child of vfork is its parent's and stays as it is.
  */
 static void prepare_fork(void)
 {
@@ -135,19 +135,18 @@ static void disconnect_fds(const struct aw_sock *sock)
 }
 
 /*
- * Drops, in the child, what only the parent may start: the connections that it has begun to make,
- * those on which a thread of it waits for the client, and those accepted since the fork began.
+ * Drops, in the child, what only the parent may start: the connections that it has begun to make, and those that it has accepted
+ * since the fork began.
  */
 static void drop_parents_own(struct aw_sock *sock, int fd, void *unused)
 {
-	bool kept = parent_keeps && (sock->state == AW_FD_CONNECTING || aw_fdtab_is_awaited(sock));
-
 	(void)fd;
 	(void)unused;
-	if (kept)
-		disconnect_fds(sock);
-	if (kept || (forks && sock->state == AW_FD_PENDING))
-		aw_fdtab_drop(sock);
+	if (!parent_keeps ||
+	    (sock->state != AW_FD_CONNECTING && (sock->state != AW_FD_PENDING || sock->shared)))
+		return;
+	disconnect_fds(sock);
+	aw_fdtab_drop(sock);
 }
 
 static void finish_fork_in_child(void)

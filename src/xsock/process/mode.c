@@ -67,17 +67,12 @@ void aw_mode_end_records(void)
 	records = false;
 }
 
-static bool rules_allow(bool listening, const struct sockaddr *local)
+bool aw_mode_may_iwarp(bool listening)
 {
-	struct aw_xs_query q = make_query(listening, local);
+	struct aw_xs_query q = make_query(listening, NULL);
 
 	pthread_once(&once, read_rules);
-	return rules && aw_xs_rules_may(rules, &q);
-}
-
-bool aw_mode_may(bool listening)
-{
-	return rules_allow(listening, NULL);
+	return rules && aw_xs_rules_may_be(rules, &q, AW_XS_ON);
 }
 
 bool aw_mode_may_pair(const struct sockaddr *local)
@@ -88,17 +83,12 @@ bool aw_mode_may_pair(const struct sockaddr *local)
 	return rules && aw_xs_rules_may_be(rules, &q, AW_XS_AUTO);
 }
 
-bool aw_mode_may_be_on(bool listening)
-{
-	struct aw_xs_query q = make_query(listening, NULL);
-
-	pthread_once(&once, read_rules);
-	return rules && aw_xs_rules_may_be(rules, &q, AW_XS_ON);
-}
-
 bool aw_mode_may_accept(const struct sockaddr *local)
 {
-	return rules_allow(true, local);
+	struct aw_xs_query q = make_query(true, local);
+
+	pthread_once(&once, read_rules);
+	return rules && aw_xs_rules_may(rules, &q);
 }
 
 /* The addresses are asked for only where a rule does. */

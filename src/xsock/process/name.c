@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "xsock/base/ip.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/probe_wire.h"
 
 #define PREFIX "anywarp:"
 #define PREFIX_LEN (sizeof(PREFIX) - 1)
@@ -23,7 +23,7 @@ static void write_end(char *text, const struct sockaddr_storage *addr)
 	uint8_t bytes[IP_BYTES + 2] = { 0 };
 	uint16_t port = 0;
 
-	(void)aw_probe_addr((const struct sockaddr *)addr, bytes, &port);
+	(void)aw_ip_get((const struct sockaddr *)addr, bytes, &port);
 	memcpy(bytes + IP_BYTES, &port, sizeof(port));
 	aw_hex_write(text, bytes, sizeof(bytes));
 }

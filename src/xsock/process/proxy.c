@@ -369,22 +369,6 @@ int aw_proxy_call(const struct aw_request *request, int about, struct aw_reply *
 	return aw_proxy_control() < 0 ? ENOTCONN : call_proxy(request, about, reply, NULL, NULL);
 }
 
-bool aw_proxy_announce(int listener, bool records)
-{
-	struct aw_request request;
-	struct aw_reply reply;
-	int err;
-
-	aw_request_init(&request, AW_REQUEST_LISTEN);
-	request.fd = listener;
-	request.records = records;
-	err = call_proxy(&request, listener, &reply, NULL, NULL);
-	if (err)
-		aw_log(AW_LOG_WARN, "fd %d: no proxy process answers probes: %s", listener,
-		       strerror(err));
-	return !err;
-}
-
 int aw_proxy_borrow_socket(int near, aw_proxy_use *use, void *arg)
 {
 	struct aw_reply reply;

@@ -32,11 +32,6 @@ int aw_proxy_call(const struct aw_request *request, int about, struct aw_reply *
 int aw_proxy_call_with(const struct aw_request *request, const int *fds, int count,
 		       struct aw_reply *reply, int *fd);
 /*
- * Announces listener to the proxy process (AW_REQUEST_LISTEN), which it starts if there is none, and waits until that can
- * answer probes. records: the program has them. Returns false, and logs a warning, if it cannot.
- */
-bool aw_proxy_announce(int listener, bool records);
-/*
  * Calls use, with the table's lock held, with the TCP socket of the connection whose near end is
  * near. Returns 0, or an errno if use was not called.
  */

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Wrapper: connect. Another thread may use the socket while this one is still in the call.
 #include <errno.h>
+#include <netinet/tcp.h>
 
 #include "base/log.h"
 #include "xsock/base/left.h"
 #include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
+#include "xsock/framed/refusal.h"
 #include "xsock/pair/offer.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/process/mode.h"
@@ -30,14 +33,14 @@ static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 	sock = aw_fdtab_get(call->fd);
 	if (sock && sock->mode_is_set)
 		mode = sock->mode;
-	if (!sock && mode == AW_XS_ON) {
+	if (!sock && aw_xs_mode_is_iwarp(mode)) {
 		sock = aw_fdtab_get_or_add(call->fd);
 		if (!sock)
 			aw_log(AW_LOG_ERROR,
 			       "fd %d stays plain TCP: out of memory, or its number is %d or more",
 			       call->fd, AW_FDTAB_MAX);
 	}
-	begun = sock && sock->state == AW_FD_CANDIDATE && mode == AW_XS_ON;
+	begun = sock && sock->state == AW_FD_CANDIDATE && aw_xs_mode_is_iwarp(mode);
 	if (begun) {
 		aw_fdtab_hold(sock);
 		call->sock = sock;
@@ -59,6 +62,17 @@ static void leave_connect(void *arg)
 	call->sock->caller = NULL;
 	aw_fdtab_release(call->sock);
 	aw_fdtab_unlock();
+}
+
+static int refuse_connect(const struct connect_call *call)
+{
+	aw_fdtab_lock();
+	call->sock->caller = NULL;
+	if (call->sock->fds)
+		aw_fdtab_set_state(call->sock, AW_FD_CANDIDATE);
+	aw_fdtab_release(call->sock);
+	aw_fdtab_unlock();
+	return aw_fail_with(EPROTONOSUPPORT);
 }
 
 /*
@@ -181,7 +195,7 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 	struct connect_call call = { .fd = fd };
 	enum aw_xs_mode mode;
 	bool ours;
-	int result;
+	int result, off = 0;
 
 	if (!addr || len < sizeof(sa_family_t) ||
 	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
@@ -191,6 +205,12 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 		return result;
 	if (!begin_connect(&call, mode))
 		return connect_again(fd, addr, len);
+	if (aw_refusal_is_due_to_mptcp(fd))
+		return refuse_connect(&call);
+	/* A connect that only notes the address would leave the first bytes to TCP. */
+	if (aw_sockopt_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0))
+		(void)aw_libc()->setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &off,
+					    sizeof(off));
 	aw_left_push(&left, leave_connect, &call);
 	result = aw_libc()->connect(fd, addr, len);
 	aw_left_pop(&left, 0);

@@ -34,8 +34,6 @@ static void prepare_leave(int fd, bool lingers)
 	aw_extended_closing(fd);
 	if (lingers && aw_end_is_bridged(fd))
 		aw_option_linger(fd);
-	if (aw_fdtab_state(fd) == AW_FD_LISTENER)
-		aw_socket_unlisten(fd);
 }
 
 /* A change, under a shield: a signal handler of this thread, which may use the number, would wait for the change's end. */

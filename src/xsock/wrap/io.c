@@ -203,7 +203,7 @@ AW_WRAPPER ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offs
 /* stdio reads and writes inside libc, without a wrapper: bridges fd. */
 AW_WRAPPER FILE *fdopen(int fd, const char *mode)
 {
-	if (aw_first_io(fd, AW_FIRST_WRITE, false) || aw_framed_bridge(fd))
+	if (aw_first_io(fd, AW_FIRST_HAND_OVER, false) || aw_framed_bridge(fd))
 		return NULL;
 	aw_extended_watch_bridged(fd);
 	return aw_libc()->fdopen(fd, mode);

@@ -73,7 +73,7 @@ static int each_fd(struct msghdr *msg, int (*see)(int fd))
  */
 static int prepare_to_pass(int fd)
 {
-	if (aw_first_io(fd, AW_FIRST_WRITE, false))
+	if (aw_first_io(fd, AW_FIRST_HAND_OVER, false))
 		return -1;
 	return aw_framed_bridge(fd);
 }

@@ -105,7 +105,7 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 static int prepare_peek_offset(int fd)
 {
 	if (aw_fdtab_state(fd) == AW_FD_PENDING)
-		(void)aw_first_io_make(fd, AW_FIRST_WRITE, true);
+		(void)aw_first_io_make(fd, AW_FIRST_HAND_OVER, true);
 	return aw_framed_bridge(fd);
 }
 
@@ -120,10 +120,6 @@ static int set_decided(int fd, int level, int name, const void *value, socklen_t
 	if (aw_framed_set_option(fd, level, name, value, len, &result))
 		return result;
 	result = aw_libc()->setsockopt(fd, level, name, value, len);
-	if (result == 0 && aw_fdtab_state(fd) == AW_FD_LISTENER && level == SOL_SOCKET &&
-	    name == SO_REUSEPORT && !aw_sandbox_is_on())
-		/* other programs may listen at its port now */
-		(void)aw_proxy_announce(fd, aw_mode_records());
 	if (result == 0 && level == IPPROTO_TCP && name == TCP_DEFER_ACCEPT)
 		aw_offer_refuse(fd);
 	if (result == 0 || !(was_replaced(fd) || import_foreign(fd, level, name)))

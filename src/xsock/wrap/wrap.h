@@ -13,12 +13,7 @@
  */
 void aw_socket_received(int fd);
 /*
- * socket.c: the program is about to close the listener. Gives the proxy process those accepted
- * sockets of the listener that are undecided and whose clients may yet send a probe. Keeps errno.
- */
-void aw_socket_unlisten(int listener);
-/*
- * process.c: settles the undecided sockets and counts the child among the holders of records, before
+ * process.c: begins the connections that are being made and counts the child among the holders of records, before
  * a fork that runs no handlers.
  */
 void aw_process_prepare_fork(void);
