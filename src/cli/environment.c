@@ -35,8 +35,6 @@ static const struct variable settings[] = {
 	  "which sockets become iWARP, one rule a line: 'anywarp help sockets' has the grammar" },
 	{ "ANYWARP_SOCKETS_RECORD", "on|off", SOCKETS ", anywarp doctor",
 	  "a connection between two ends of anywarp stays on the program's own TCP socket" },
-	{ "ANYWARP_SOCKETS_PROBE_MS", "(by the round trip)|0-10000", SOCKETS ", anywarp doctor",
-	  "how many milliseconds a client waits to learn whether a server speaks iWARP" },
 };
 
 // Of other programs and of the C library, and what anywarp sets for itself.

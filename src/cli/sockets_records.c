@@ -39,6 +39,8 @@ static const char *mode_name(enum aw_xs_mode mode)
 		return "on";
 	case AW_XS_AUTO:
 		return "auto";
+	case AW_XS_RSOCKETS:
+		return "rsockets";
 	}
 	return "";
 }

@@ -42,38 +42,25 @@ bool aw_frame_is_urgent(const uint8_t head[AW_FRAME_HEAD])
 	       ddp.ulp_ctrl == rdmap_ctrl(RDMAP_SEND_SE);
 }
 
-static uint32_t crc_of(const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces, int count,
-		       const uint8_t *trailer, size_t pad)
+static uint32_t crc_of(const uint8_t *bytes, size_t len)
 {
-	uint32_t sum = aw_record_calls.crc(CRC32C_INIT, head, AW_FRAME_HEAD);
-
-	for (int i = 0; i < count; i++)
-		sum = aw_record_calls.crc(sum, pieces[i].iov_base, pieces[i].iov_len);
-	return crc32c_final(aw_record_calls.crc(sum, trailer, pad));
+	return crc32c_final(aw_record_calls.crc(CRC32C_INIT, bytes, len));
 }
 
-static size_t pad_of(const uint8_t head[AW_FRAME_HEAD])
+size_t aw_frame_put_trailer(uint8_t *frame, size_t payload)
 {
-	return fpdu_pad(get_be16(head));
+	size_t len = aw_frame_len(payload), end = AW_FRAME_HEAD + payload;
+
+	memset(frame + end, 0, len - FPDU_CRC_LEN - end);
+	put_le32(frame + len - FPDU_CRC_LEN, crc_of(frame, len - FPDU_CRC_LEN));
+	return len;
 }
 
-size_t aw_frame_put_trailer(uint8_t trailer[AW_FRAME_TRAILER_MAX],
-			    const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces,
-			    int count)
+bool aw_frame_is_right(const uint8_t *frame, size_t payload)
 {
-	size_t pad = pad_of(head);
+	size_t len = aw_frame_len(payload) - FPDU_CRC_LEN;
 
-	memset(trailer, 0, pad + FPDU_CRC_LEN);
-	put_le32(trailer + pad, crc_of(head, pieces, count, trailer, pad));
-	return pad + FPDU_CRC_LEN;
-}
-
-bool aw_frame_is_right(const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces, int count,
-		       const uint8_t *trailer)
-{
-	size_t pad = pad_of(head);
-
-	return get_le32(trailer + pad) == crc_of(head, pieces, count, trailer, pad);
+	return get_le32(frame + len) == crc_of(frame, len);
 }
 
 /* Checks a segment of this stream by RFC 5041 7.1 and RFC 5040 5.1. */

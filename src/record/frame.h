@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
 
 #define AW_FRAME_HEAD (FPDU_LEN_FIELD + DDP_UNTAGGED_LEN)
 #define AW_FRAME_TRAILER_MAX (3 + FPDU_CRC_LEN) /* pad, CRC */
@@ -44,12 +43,8 @@ void aw_frame_put_urgent_head(uint8_t head[AW_FRAME_HEAD], uint32_t msn);
 /* True when the header is such a one. */
 bool aw_frame_is_urgent(const uint8_t head[AW_FRAME_HEAD]);
 
-/*
- * Writes the pad and CRC that follow head and count pieces of payload. Returns the trailer's length.
- */
-size_t aw_frame_put_trailer(uint8_t trailer[AW_FRAME_TRAILER_MAX],
-			    const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces,
-			    int count);
+/* Writes pad and CRC behind an FPDU's header and payload. Returns the FPDU's length. */
+size_t aw_frame_put_trailer(uint8_t *frame, size_t payload);
 
 /*
  * Reads the payload's length from the length field; false where that has no room for a header and a
@@ -60,8 +55,7 @@ bool aw_frame_payload(const uint8_t head[FPDU_LEN_FIELD], size_t *payload);
 /* Checks the header of a whole FPDU whose CRC is right; msn is the expected message number. */
 enum aw_error aw_frame_judge(const uint8_t head[AW_FRAME_HEAD], uint32_t msn);
 
-/* True when the trailer's CRC is that of head, pieces and pad. */
-bool aw_frame_is_right(const uint8_t head[AW_FRAME_HEAD], const struct iovec *pieces, int count,
-		       const uint8_t *trailer);
+/* True when the CRC of a whole FPDU is right. */
+bool aw_frame_is_right(const uint8_t *frame, size_t payload);
 
 #endif

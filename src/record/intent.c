@@ -37,12 +37,17 @@ void aw_intent_close(struct aw_record_tx *tx, ssize_t taken)
 	tx->intent.open = false;
 }
 
-static bool look(int fd, struct tcp_info *info)
+static bool look(int fd, uint8_t *state, uint64_t *acked)
 {
-	socklen_t len = sizeof(*info);
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
 
-	return aw_record_calls.getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) == 0 &&
-	       len >= offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof(info->tcpi_bytes_acked);
+	if (aw_record_calls.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
+	    len < offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof(info.tcpi_bytes_acked))
+		return false;
+	*state = info.tcpi_state;
+	*acked = info.tcpi_bytes_acked;
+	return true;
 }
 
 /*
@@ -51,19 +56,20 @@ static bool look(int fd, struct tcp_info *info)
  */
 static bool count_taken(const struct aw_record *record, int fd, uint32_t *taken)
 {
-	struct tcp_info before, after;
+	uint8_t state;
+	uint64_t before, after;
 	int queued;
 
 	for (int i = 0; i < TRIES_MAX; i++) {
-		if (!look(fd, &before) || aw_record_calls.ioctl(fd, SIOCOUTQ, &queued) != 0 ||
-		    !look(fd, &after))
+		if (!look(fd, &state, &before) ||
+		    aw_record_calls.ioctl(fd, SIOCOUTQ, &queued) != 0 || !look(fd, &state, &after))
 			return false;
 		*taken = record->tx.intent.sent;
-		if (before.tcpi_state != STATE_ESTABLISHED && before.tcpi_state != STATE_CLOSE_WAIT)
+		if (state != STATE_ESTABLISHED && state != STATE_CLOSE_WAIT)
 			return true;
-		if (before.tcpi_bytes_acked != after.tcpi_bytes_acked)
+		if (before != after)
 			continue;
-		*taken = (uint32_t)before.tcpi_bytes_acked + (uint32_t)queued - record->tx.active;
+		*taken = (uint32_t)before + (uint32_t)queued - record->tx.active;
 		return true;
 	}
 	return false;

@@ -3,6 +3,7 @@
 // which stay in the socket.
 #include "record/record.h"
 
+#include "record/bounce.h"
 #include "record/cursor.h"
 #include "record/lowat.h"
 #include "record/reply.h"
@@ -15,17 +16,16 @@
 
 #define CHUNK 65536u /* bytes of the caller's room that the first look is made for */
 #define MORE 65536u /* for headers, trailers, and an FPDU that the program has had a part of */
-#define SMALL 4096u /* the memory of a view up to this length is its own: pages would cost a call */
 
 /* The record's own bytes and the socket's behind them, in one buffer. */
 struct view {
 	uint8_t *bytes;
-	size_t mapped; /* bytes of memory; 0: small */
+	struct aw_bounce *bounce; /* NULL: the bytes do not fit there, and are mapped */
+	size_t mapped;
 	size_t len, at;
 	uint32_t msn;
 	bool further; /* it begins behind what an earlier look has counted */
 	bool urgent; /* it has an urgent FPDU */
-	uint8_t small[SMALL];
 };
 
 /*
@@ -34,25 +34,21 @@ struct view {
  */
 static bool view_open(struct view *view, size_t len)
 {
-	void *pages;
-
-	view->bytes = view->small;
-	view->mapped = view->at = 0;
+	view->at = 0;
 	view->further = view->urgent = false;
-	if (len <= sizeof(view->small))
-		return true;
-	pages = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (pages == MAP_FAILED)
-		return false;
-	view->bytes = pages;
 	view->mapped = len;
-	return true;
+	view->bounce = len <= AW_BOUNCE_BYTES ? aw_bounce_take() : NULL;
+	view->bytes = view->bounce ? view->bounce->bytes
+				   : mmap(NULL, len, PROT_READ | PROT_WRITE,
+					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return view->bytes != MAP_FAILED;
 }
 
 static void view_close(struct view *view)
 {
-	if (view->mapped)
+	if (!view->bounce)
 		munmap(view->bytes, view->mapped);
+	aw_bounce_put(view->bounce);
 }
 
 /* Opens a view of most of the socket's bytes. An empty socket is not looked at: its error is a read's, or poll's to tell. */
@@ -85,8 +81,7 @@ static bool next_payload(struct view *view, struct iovec *payload)
 	if (left < FPDU_LEN_FIELD || !aw_frame_payload(head, &len) || left < aw_frame_len(len))
 		return false;
 	*payload = (struct iovec){ head + AW_FRAME_HEAD, len };
-	if (!aw_frame_is_right(head, payload, 1, head + AW_FRAME_HEAD + len) ||
-	    aw_frame_judge(head, view->msn))
+	if (!aw_frame_is_right(head, len) || aw_frame_judge(head, view->msn))
 		return false;
 	view->urgent |= aw_frame_is_urgent(head);
 	view->msn++;

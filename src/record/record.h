@@ -18,7 +18,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#define AW_RECORD_FRAMES 8 /* FPDUs that one call sends or receives */
+#define AW_RECORD_FRAMES 16 /* FPDUs that one call sends or receives */
 
 /* The calls that a record makes; the C library's names may be the caller's own wrappers. */
 struct aw_record_calls {
@@ -64,7 +64,6 @@ struct aw_record_rx {
 	uint32_t msn; /* of the FPDU that is due next */
 	uint32_t have; /* bytes of the next FPDU, or of the Reply, that have left the socket */
 	uint32_t given; /* bytes of a held FPDU's payload that the program was given */
-	bool long_last; /* the last FPDU was of the greatest length; the next one probably is */
 	bool held; /* the next FPDU is whole and right, and its last byte is still in the socket */
 	bool counted; /* the program has asked how much it can read */
 	struct aw_record_count count;
@@ -79,7 +78,8 @@ struct aw_record_rx {
 	/* The program has called shutdown(SHUT_RD) or had the connection's error: an end that TCP shows need not be the stream's. */
 	bool shut;
 	enum aw_error verdict; /* the peer's fault, for aw_record_end to tell; AW_OK */
-	uint8_t bytes[AW_RECORD_FRAMES * AW_FRAME_MAX + AW_FRAME_HEAD];
+	/* Of the next FPDU; of others behind it where the program counts beyond an urgent byte. */
+	uint8_t bytes[8 * AW_FRAME_MAX];
 };
 
 /* A note of the FPDUs that a process is about to send, in case it is killed (record/intent.h). */
@@ -123,17 +123,26 @@ void aw_record_init(struct aw_record *record);
 bool aw_record_is_failure(ssize_t err);
 
 /*
- * For the active end, which knows that its peer has records: sends the Request, behind which FPDUs
+ * For the active end, which takes its peer for one with records: sends the Request, behind which FPDUs
  * may follow at once. The peer's Reply comes first and wakes no poller. 0 or a negative errno.
  */
 int aw_record_initiate(struct aw_record *record, int fd, const void *data, size_t len);
 
 /*
- * For the passive end, which has taken the Request out of the socket. The Reply goes out with the
- * first FPDU: sent alone it could draw a reset from a peer that has closed, or make one that reads
- * nothing close by a reset, though no program has sent anything.
+ * For the passive end, which has taken the Request out of the socket. aw_record_answer sends the Reply, unless the peer has ended
+ * its stream, and returns 0 or a negative errno. The Reply goes out with the first FPDU then: sent to a peer that has closed it
+ * would draw a reset, though no program has sent anything.
  */
 void aw_record_respond(struct aw_record *record, const void *data, size_t len);
+int aw_record_answer(struct aw_record *record, int fd);
+
+/*
+ * For the active end, whose peer may have answered: takes the Reply out of the socket if it is there and alone. True: it is due no
+ * more.
+ */
+bool aw_record_take_answer(struct aw_record *record, int fd);
+/* The Reply has not come in time, and is due no more: what is still to come is the stream's end. */
+void aw_record_give_up(struct aw_record *record);
 
 /*
  * Takes a client's Request out of the socket, where nothing else is in front of it. 0; -EAGAIN: not all of it is there, and it

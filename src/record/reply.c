@@ -3,6 +3,7 @@
 // front of the peer's first FPDU.
 #include "record/reply.h"
 
+#include "record/bounce.h"
 #include "record/lowat.h"
 #include "record/rx.h"
 #include "record/startup.h"
@@ -34,10 +35,9 @@ int aw_record_initiate(struct aw_record *record, int fd, const void *data, size_
 	return err == -EAGAIN ? 0 : err;
 }
 
-int aw_record_take_request(int fd)
+static int take_request(int fd, uint8_t *bytes)
 {
-	uint8_t bytes[AW_STARTUP_MAX];
-	struct iovec iov = { bytes, sizeof(bytes) };
+	struct iovec iov = { bytes, AW_STARTUP_MAX };
 	ssize_t n = aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK);
 	const uint8_t *data;
 	size_t used, len;
@@ -55,6 +55,39 @@ int aw_record_take_request(int fd)
 		break;
 	}
 	return -EPROTO;
+}
+
+int aw_record_take_request(int fd)
+{
+	struct aw_bounce *bounce = aw_bounce_take();
+	int err = bounce ? take_request(fd, bounce->bytes) : -ENOMEM;
+
+	aw_bounce_put(bounce);
+	return err;
+}
+
+int aw_record_answer(struct aw_record *record, int fd)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLRDHUP };
+	int err;
+
+	if (aw_record_calls.poll(&pollfd, 1, 0) > 0)
+		return 0;
+	record->tx.reply = false;
+	err = aw_record_flush(record, fd);
+	return err == -EAGAIN ? 0 : err;
+}
+
+bool aw_record_take_answer(struct aw_record *record, int fd)
+{
+	/* An error that the kernel has is the program's: no call that could take it is made without bytes. */
+	return !record->rx.reply_due || (aw_rx_queued(fd) > 0 && aw_reply_take(record, fd) == 0);
+}
+
+void aw_record_give_up(struct aw_record *record)
+{
+	record->rx.reply_due = false;
+	record->rx.ended = true;
 }
 
 void aw_record_respond(struct aw_record *record, const void *data, size_t len)

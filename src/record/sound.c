@@ -23,10 +23,10 @@ static void settle_all(struct aw_record *record)
 {
 	struct aw_record_rx *rx = &record->rx;
 	struct aw_record_tx *tx = &record->tx;
-	bool *flags[] = { &rx->reply_due,   &rx->long_last,   &rx->held,  &rx->counted,
-			  &rx->count.known, &rx->in_line,     &rx->ended, &rx->shut,
-			  &tx->reply,	    &tx->rest_urgent, &tx->ended, &tx->active,
-			  &tx->fin_due,	    &tx->intent.open };
+	bool *flags[] = { &rx->reply_due,   &rx->held,	&rx->counted, &rx->count.known,
+			  &rx->in_line,	    &rx->ended, &rx->shut,    &tx->reply,
+			  &tx->rest_urgent, &tx->ended, &tx->active,  &tx->fin_due,
+			  &tx->intent.open };
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		settle(flags[i]);

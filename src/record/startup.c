@@ -7,7 +7,11 @@
 _Static_assert(AW_STARTUP_HEAD == MPA_HDR_LEN, "the header is MPA's");
 _Static_assert(AW_STARTUP_MAX == MPA_FRAME_MAX, "so is the bound");
 
-#define REVISION 1
+/*
+ * No revision of MPA: another implementation refuses such a Request (RFC 5044 7.1.1 knows 1, RFC 6581 adds 2), and no program
+ * above it sees a connection. FPDUs may follow the Request at once, which RFC 5044 forbids.
+ */
+#define REVISION 65
 
 size_t aw_startup_put(uint8_t *frame, bool reply, const void *data, size_t len)
 {

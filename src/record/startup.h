@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The MPA start-up of a record (RFC 5044 7.1): revision 1, CRCs, no markers. The caller chooses the
+// The start-up of a record: MPA's frames (RFC 5044 7.1) with a revision of their own, CRCs, no markers. The caller chooses the
 // private data. No I/O.
 #ifndef RECORD_STARTUP_H
 #define RECORD_STARTUP_H

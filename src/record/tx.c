@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Sending. An FPDU goes to the kernel whole, so that no part of it is lost with the process: when
-// the send buffer may be too full for one, the kernel is asked for its room. If the kernel takes
-// only a part nevertheless, the rest is kept in the record and goes out before anything else.
+// Sending. FPDUs are made of a copy of the program's bytes, in a bounce buffer, or small ones in the record. An FPDU goes to the kernel
+// whole, so that no part of it is lost with the process: when the send buffer may be too full for one, the kernel is asked for its
+// room. If the kernel takes only a part nevertheless, the rest is kept in the record and goes out before anything else.
 #include "record/record.h"
 
+#include "record/bounce.h"
 #include "record/cursor.h"
 #include "record/intent.h"
 
@@ -16,8 +17,6 @@
 #include <linux/sock_diag.h>
 #include <poll.h>
 
-/* The pieces of one call: a trailer and a piece of payload for each FPDU, and some to spare. */
-#define IOVS (2 * AW_RECORD_FRAMES + 14)
 /*
  * A send buffer's limit counts the kernel's own structures, too: the free room divided by this is
  * safe.
@@ -33,23 +32,12 @@ struct sender {
 	int fd, flags;
 };
 
-/* An FPDU in a batch: its trailer, and the header of the next one. */
-struct built {
-	size_t payload;
-	uint8_t behind[AW_FRAME_TRAILER_MAX + AW_FRAME_HEAD];
-};
-
-/*
- * FPDUs for one call. A trailer and the header behind it are one piece: TCP takes longer over a
- * piece than over its bytes.
- */
+/* FPDUs for one call, one behind the other. */
 struct batch {
-	uint8_t head[AW_FRAME_HEAD];
-	struct built frames[AW_RECORD_FRAMES];
-	int count;
-	struct iovec iov[IOVS];
-	int iovs;
-	size_t bytes;
+	uint8_t *bytes;
+	size_t len;
+	int count, most;
+	size_t payloads[AW_RECORD_FRAMES];
 };
 
 /*
@@ -121,9 +109,10 @@ static size_t fit(struct sender *s, size_t len)
 	return most < room ? most : room;
 }
 
-static ssize_t hand_over(const struct sender *s, struct iovec *iov, int count, int flags)
+static ssize_t hand_over(const struct sender *s, uint8_t *bytes, size_t len, int flags)
 {
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = (size_t)count };
+	struct iovec iov = { bytes, len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n = aw_record_calls.sendmsg(s->fd, &msg, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	return n < 0 ? -errno : n;
@@ -133,12 +122,11 @@ static int send_rest(const struct sender *s, int flags)
 {
 	flags |= s->tx->rest_urgent ? MSG_OOB : 0;
 	while (s->tx->rest > 0) {
-		struct iovec iov = { s->tx->bytes + s->tx->rest_at, s->tx->rest };
 		ssize_t n;
 
 		s->tx->intent.count = 0;
 		aw_intent_open(s->tx);
-		n = hand_over(s, &iov, 1, flags);
+		n = hand_over(s, s->tx->bytes + s->tx->rest_at, s->tx->rest, flags);
 		if (n > 0) {
 			s->tx->rest_at += (uint32_t)n;
 			s->tx->rest -= (uint32_t)n;
@@ -175,60 +163,27 @@ int aw_record_flush(struct aw_record *record, int fd)
 
 static void keep_rest(struct aw_record_tx *tx, const struct batch *batch, size_t at, size_t len)
 {
-	struct aw_cursor from = aw_cursor_begin(batch->iov, batch->iovs);
-
-	aw_cursor_skip(&from, at);
-	aw_cursor_get(&from, tx->bytes, len);
+	memmove(tx->bytes, batch->bytes + at, len);
 	tx->rest_at = 0;
 	tx->rest = (uint32_t)len;
 }
 
-/* Adds room for the next header to the batch. Returns its place. */
-static uint8_t *add_head(struct batch *batch)
+/* Adds the next payload bytes as an FPDU to the batch, and moves the cursor. */
+static void batch_add(const struct sender *s, struct batch *batch, struct aw_cursor *from,
+		      size_t payload)
 {
-	struct iovec *last;
+	uint8_t *frame = batch->bytes + batch->len;
 
-	if (batch->count == 0) {
-		batch->iov[batch->iovs++] = (struct iovec){ batch->head, AW_FRAME_HEAD };
-		return batch->head;
-	}
-	last = &batch->iov[batch->iovs - 1];
-	last->iov_len += AW_FRAME_HEAD;
-	return (uint8_t *)last->iov_base + last->iov_len - AW_FRAME_HEAD;
-}
-
-/*
- * Adds an FPDU of the next len bytes, or of as many as there are pieces left for, and moves the
- * cursor. False: none was added.
- */
-static bool batch_add(const struct sender *s, struct batch *batch, struct aw_cursor *from,
-		      size_t len)
-{
-	struct built *frame = &batch->frames[batch->count];
-	int first = batch->count == 0 ? 1 : batch->iovs, most = IOVS - first - 1;
-	struct iovec *iov = batch->iov + first;
-	int count = most > 0 ? aw_cursor_pieces(from, len, iov, most, &frame->payload) : 0;
-	uint8_t *head;
-
-	if (count == 0)
-		return false;
-	head = add_head(batch);
-	aw_frame_put_head(head, frame->payload, s->tx->msn + (uint32_t)batch->count + 1);
-	iov[count] = (struct iovec){
-		frame->behind,
-		aw_frame_put_trailer(frame->behind, head, iov, count),
-	};
-	batch->iovs = first + count + 1;
-	batch->bytes += aw_frame_len(frame->payload);
-	batch->count++;
-	aw_cursor_skip(from, frame->payload);
-	return true;
+	aw_frame_put_head(frame, payload, s->tx->msn + (uint32_t)batch->count + 1);
+	aw_cursor_get(from, frame + AW_FRAME_HEAD, payload);
+	batch->len += aw_frame_put_trailer(frame, payload);
+	batch->payloads[batch->count++] = payload;
 }
 
 /* True when the buffer takes one more FPDU of left bytes behind the batch. */
 static bool has_room_behind(const struct sender *s, const struct batch *batch, size_t left)
 {
-	return s->tx->room >= batch->bytes + aw_frame_len(part_of(left));
+	return s->tx->room >= batch->len + aw_frame_len(part_of(left));
 }
 
 /* Fills the batch with FPDUs that the buffer takes whole, as far as that is known. */
@@ -236,8 +191,10 @@ static void fill(struct sender *s, struct batch *batch, struct aw_cursor from, i
 {
 	size_t len = fit(s, from.left);
 
-	while (len > 0 && batch->count < AW_RECORD_FRAMES && batch_add(s, batch, &from, len))
+	while (len > 0 && batch->count < batch->most) {
+		batch_add(s, batch, &from, len);
 		len = has_room_behind(s, batch, from.left) ? part_of(from.left) : 0;
+	}
 	/* TCP may wait for more bytes only if they come in this call for certain, or if the program has said that they come. */
 	if (from.left == 0)
 		*flags = s->flags & MSG_MORE;
@@ -255,7 +212,7 @@ static int note_sent(struct sender *s, const struct batch *batch, struct aw_curs
 	size_t end = 0;
 
 	for (int i = 0; i < batch->count; i++) {
-		size_t payload = batch->frames[i].payload, len = aw_frame_len(payload);
+		size_t payload = batch->payloads[i], len = aw_frame_len(payload);
 
 		if (sent <= end) {
 			s->tx->room = 0;
@@ -281,10 +238,10 @@ static int send_batch(struct sender *s, struct batch *batch, struct aw_cursor *f
 	int err;
 
 	for (int i = 0; i < batch->count; i++)
-		intent->lens[i] = (uint32_t)aw_frame_len(batch->frames[i].payload);
+		intent->lens[i] = (uint32_t)aw_frame_len(batch->payloads[i]);
 	intent->count = (uint32_t)batch->count;
 	aw_intent_open(s->tx);
-	n = hand_over(s, batch->iov, batch->iovs, flags);
+	n = hand_over(s, batch->bytes, batch->len, flags);
 	err = n < 0 ? (int)n : note_sent(s, batch, from, (size_t)n);
 	s->tx->rest_urgent = flags & MSG_OOB && s->tx->rest > 0;
 	aw_intent_close(s->tx, n);
@@ -294,31 +251,30 @@ static int send_batch(struct sender *s, struct batch *batch, struct aw_cursor *f
 /* Sends one batch. 0 or a negative errno. */
 static int send_next(struct sender *s, struct aw_cursor *from)
 {
-	struct batch batch;
-	int flags;
+	struct aw_bounce *bounce = aw_frame_len(from->left) > AW_BOUNCE_SMALL ? aw_bounce_take()
+									      : NULL;
+	struct batch batch = { .bytes = bounce ? bounce->bytes : s->tx->bytes,
+			       .most = bounce ? AW_RECORD_FRAMES : 1 };
+	int flags, err = -EAGAIN;
 
-	batch.count = batch.iovs = 0;
-	batch.bytes = 0;
 	fill(s, &batch, *from, &flags);
-	if (batch.count == 0)
-		return -EAGAIN;
-	return send_batch(s, &batch, from, flags);
+	if (batch.count > 0)
+		err = send_batch(s, &batch, from, flags);
+	aw_bounce_put(bounce);
+	return err;
 }
 
 /* Sends the urgent byte as an FPDU of its own, to whose last byte MSG_OOB sets TCP's urgent pointer. */
 static int send_urgent(struct sender *s, struct aw_cursor *from)
 {
-	uint8_t head[AW_FRAME_HEAD], trailer[AW_FRAME_TRAILER_MAX];
-	struct batch batch = { .count = 1, .iovs = 3, .frames = { { .payload = 1 } } };
-	struct iovec *iov = batch.iov;
-	size_t covered;
+	struct batch batch = { .bytes = s->tx->bytes, .count = 1, .payloads = { 1 } };
+	struct aw_cursor byte = *from;
 
 	if (fit(s, 1) == 0)
 		return -EAGAIN;
-	aw_frame_put_urgent_head(head, s->tx->msn + 1);
-	iov[0] = (struct iovec){ head, AW_FRAME_HEAD };
-	aw_cursor_pieces(from, 1, &iov[1], 1, &covered);
-	iov[2] = (struct iovec){ trailer, aw_frame_put_trailer(trailer, head, &iov[1], 1) };
+	aw_frame_put_urgent_head(batch.bytes, s->tx->msn + 1);
+	aw_cursor_get(&byte, batch.bytes + AW_FRAME_HEAD, 1);
+	batch.len = aw_frame_put_trailer(batch.bytes, 1);
 	return send_batch(s, &batch, from, MSG_OOB);
 }
 
@@ -381,14 +337,11 @@ void aw_record_end(struct aw_record *record, int fd)
 	struct sender s = { .tx = &record->tx, .fd = fd };
 	enum aw_error error = record->rx.verdict;
 	uint8_t bytes[TERMINATE_LEN];
-	struct iovec iov = { bytes, 0 };
 
 	if (record->tx.ended)
 		return;
 	record->tx.ended = true;
-	if (error != AW_E_MPA_CLOSED && send_rest(&s, 0) == 0) {
-		iov.iov_len = build_terminate(error, bytes);
-		hand_over(&s, &iov, 1, 0);
-	}
+	if (error != AW_E_MPA_CLOSED && send_rest(&s, 0) == 0)
+		hand_over(&s, bytes, build_terminate(error, bytes), 0);
 	aw_record_calls.shutdown(fd, SHUT_RDWR);
 }

@@ -4,6 +4,7 @@
 // is at the socket's next byte: the kernel would drop that byte when another urgent one comes.
 #include "record/urgent.h"
 
+#include "record/bounce.h"
 #include "record/lowat.h"
 #include "record/reply.h"
 #include "record/rx.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define LOOKS 128 /* pieces of memory for all that may be in front of the urgent pointer */
+#define LOOK 65536u /* bytes of a bounce buffer that all looks fill, one after the other */
 #define TRIES 8 /* as long as later urgent bytes come */
 
 _Static_assert(AW_URGENT_LEN == AW_FRAME_HEAD + 1 + 3 + FPDU_CRC_LEN, "one byte, three of pad");
@@ -46,7 +47,7 @@ static int take_last(struct aw_record *record, int fd, enum aw_mark mark)
 {
 	struct aw_record_rx *rx = &record->rx;
 	ssize_t n = aw_rx_take_last(rx, fd, rx->bytes + AW_URGENT_FRONT);
-	int err = n < 0 ? (int)n : aw_rx_check_flat(record, rx->bytes, 1);
+	int err = n < 0 ? (int)n : aw_rx_check(record, rx->bytes, 1);
 
 	if (err)
 		return err;
@@ -151,54 +152,55 @@ static ssize_t ask_kernel(int fd, int flags)
 /* True when this is the front of an urgent FPDU, its CRC right as far as it goes. */
 static bool is_right(const uint8_t *front)
 {
-	uint8_t trailer[AW_FRAME_TRAILER_MAX];
-	const uint8_t *behind = front + AW_FRAME_HEAD + 1;
-	struct iovec piece = { (void *)(front + AW_FRAME_HEAD), 1 };
+	uint8_t frame[AW_URGENT_LEN];
 
 	if (!aw_frame_is_urgent(front))
 		return false;
-	aw_frame_put_trailer(trailer, front, &piece, 1);
-	return memcmp(trailer, behind, (size_t)(front + AW_URGENT_FRONT - behind)) == 0;
+	memcpy(frame, front, AW_FRAME_HEAD + 1);
+	aw_frame_put_trailer(frame, 1);
+	return memcmp(frame, front, AW_URGENT_FRONT) == 0;
 }
 
-/*
- * Copies the last bytes of len, which have filled the room at base again and again; the record's own
- * bytes stand in front of base.
- */
-static void copy_front(uint8_t front[AW_URGENT_FRONT], const uint8_t *base, size_t room, size_t len)
+/* Copies the last of the record's own bytes and the len bytes behind them, which have filled the buffer again and again. */
+static void copy_front(uint8_t front[AW_URGENT_FRONT], const struct aw_record_rx *rx,
+		       const struct aw_bounce *bounce, size_t len)
 {
 	for (size_t i = 0; i < AW_URGENT_FRONT; i++) {
 		size_t back = AW_URGENT_FRONT - i;
 
-		front[i] = len >= back ? base[(len - back) % room] : base[-(ptrdiff_t)(back - len)];
+		front[i] = len >= back ? bounce->bytes[(len - back) % LOOK]
+				       : rx->bytes[rx->have + len - back];
 	}
 }
 
-/*
- * Looks at the bytes in front of the urgent pointer, in the room behind what the record has. 0, or a
- * negative errno.
- */
-static int find(struct aw_record *record, int fd, struct found *found)
+static int find_on(const struct aw_record_rx *rx, int fd, struct aw_bounce *bounce,
+		   struct found *found)
 {
-	size_t have = record->rx.have, room = sizeof(record->rx.bytes) - have;
-	uint8_t *base = record->rx.bytes + have, front[AW_URGENT_FRONT];
-	struct iovec iov[LOOKS];
+	uint8_t front[AW_URGENT_FRONT];
 	ssize_t n;
 
-	if (room < AW_URGENT_FRONT)
-		return -EAGAIN;
-	for (int i = 0; i < LOOKS; i++)
-		iov[i] = (struct iovec){ base, room };
-	n = aw_rx_recvmsg(fd, iov, LOOKS, MSG_PEEK);
+	for (size_t i = 0; i < AW_BOUNCE_PIECES; i++)
+		bounce->pieces[i] = (struct iovec){ bounce->bytes, LOOK };
+	n = aw_rx_recvmsg(fd, bounce->pieces, AW_BOUNCE_PIECES, MSG_PEEK);
 	if (n < 0)
 		return n == -ENODATA ? -EAGAIN : (int)n;
 	*found = (struct found){ .ahead = (size_t)n };
-	if (have + found->ahead < AW_URGENT_FRONT)
+	if (rx->have + found->ahead < AW_URGENT_FRONT)
 		return 0;
-	copy_front(front, base, room, found->ahead);
+	copy_front(front, rx, bounce, found->ahead);
 	found->right = is_right(front);
 	found->byte = front[AW_FRAME_HEAD];
 	return 0;
+}
+
+/* Looks at the bytes in front of the urgent pointer. 0, or a negative errno. */
+static int find(const struct aw_record *record, int fd, struct found *found)
+{
+	struct aw_bounce *bounce = aw_bounce_take();
+	int err = bounce ? find_on(&record->rx, fd, bounce, found) : -ENOMEM;
+
+	aw_bounce_put(bounce);
+	return err;
 }
 
 /*

@@ -28,20 +28,29 @@ SIZES = (0, 1, 4096, 65535, 65537, 3_000_017)
 # Where nginx puts what it does not serve, in its own directory.
 NGINX_PATHS = " ".join(f"{use}_temp_path temp;" for use in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
 
+
+
+def nginx_user(mode):
+    """nginx's workers give up root; a pair's ends are of one user."""
+    if os.geteuid() != 0:
+        return ""
+    return "user root;" if mode.pair else "user www-data;"
+
+
 # Whether connections over iWARP are to be records: not with ANYWARP_SOCKETS_RECORD=off, which the programs inherit.
 RECORDS = os.environ.get("ANYWARP_SOCKETS_RECORD") != "off"
 
 # How long two ends in `auto` wait for each other: a busy machine is no plain peer.
-PATIENCE = {"ANYWARP_SOCKETS_PROBE_MS": 5000}
+PATIENCE = {"ANYWARP_SOCKETS_PAIR_MS": 5000}
 
 # server and client are rules of `anywarp sockets`, or None: without our library. iwarp tells
-# whether every connection has to be one over iWARP.
-Mode = collections.namedtuple("Mode", "name server client iwarp")
+# whether every connection has to be one over iWARP, pair whether none may carry an octet over TCP.
+Mode = collections.namedtuple("Mode", "name server client iwarp pair", defaults=(False,))
 MODES = (
     Mode("plain", None, None, False),
     Mode("off", "off", "off", False),
     Mode("on", "on", "on", True),
-    Mode("auto", "auto", "auto", True),
+    Mode("auto", "auto", "auto", False, True),
     Mode("plain_client", "auto", None, False),
     Mode("plain_server", None, "auto", False),
 )
@@ -127,7 +136,8 @@ class Scene:
         self.home = self.folder / "home"
         self.home.mkdir(mode=0o755)
         self.tap = tap.Tap()
-        self.programs, self.ports, self.judged = [], [], set()
+        self.programs, self.ports, self.judged, self.users = [], [], set(), set()
+        self.pair = mode.pair  # a test that says False says why
 
     def port(self, more=0):
         """A free port for a server, with so many free ones behind it; every connection to it is judged at the end."""
@@ -151,9 +161,10 @@ class Scene:
 
     def start(self, line, rule, user=None, **env):
         """A command line, split as a shell would, or a list."""
+        self.users.add(user)
         argv = shlex.split(line) if isinstance(line, str) else [str(each) for each in line]
         settings = [f"{name}={value}" for name, value in env.items()]
-        if self.mode.iwarp and (RECORDS or self.mode.name == "auto"):  # records are asked for in `on`, too
+        if self.mode.pair or (self.mode.iwarp and RECORDS):
             settings += [f"{name}={value}" for name, value in PATIENCE.items()]
         whole = [*as_user(user), "env", f"--chdir={self.folder}", f"HOME={self.home}", *settings,
                  *self.install.prefix(rule), *argv]
@@ -186,10 +197,12 @@ class Scene:
         os.kill(started.pid, signum)
         return started.wait_exit(SECONDS_MAX)
 
-    def judge(self, port, iwarp=None, unused=False, silent=False):
+    def judge(self, port, iwarp=None, unused=False, silent=False, pair=None):
         """Whether all connections to the port so far were what the mode wants. unused: the server
         may have closed some without looking at them, and so without a Reply. silent: it may have
-        written nothing to some; a record's Reply goes out with its first FPDU."""
+        written nothing to some; a record's Reply goes out with its first FPDU. pair False: some ends are no pair, as those of two
+        users never are."""
+        pair = self.pair and len(self.users) == 1 if pair is None else pair
         iwarp = self.mode.iwarp if iwarp is None else iwarp
         unused = unused or silent and RECORDS
         seen = self.tap.seen(port)
@@ -198,6 +211,7 @@ class Scene:
         assert seen.requests == wanted, f"port {port}: {seen}"
         assert seen.replies == wanted or unused and seen.replies < wanted, f"port {port}: {seen}"
         assert seen.records == (wanted if RECORDS else 0), f"port {port}: {seen}"
+        assert not pair or not seen.carried, f"port {port}: {seen}"
         self.judged.add(port)
 
     def judge_all(self):

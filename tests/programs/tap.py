@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """What went over the loopback, seen by the kernel and not by our library: who opened TCP connections
-to which port, and on which of them MPA Start frames (RFC 5044 7.1) were the first octets. A filter in
-the kernel lets nothing else through, so a tap costs a transfer next to nothing."""
+to which port, on which of them MPA Start frames (RFC 5044 7.1) were the first octets, and which carried any octet at all, by their
+sequence numbers. A filter in the kernel lets nothing else through, so a tap costs a transfer next to nothing."""
 
 import collections
 import ctypes
@@ -10,19 +10,19 @@ import struct
 
 SO_ATTACH_FILTER, SO_RCVBUFFORCE = 26, 33
 BUFFER_OCTETS = 32 * 2**20
-SYN = 0x02
+FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
 REJECTED = 0x20  # of a Reply's flags
 KEY_OCTETS = 16
 REQUEST, REPLY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
 # Of a Start frame of revision 1, what anywarp tells anywarp (src/xsock/stream/msg.h): two octets, then bits.
 MAGIC_AT, MAGIC, RECORD = 24, b"aw", 0x04
 
-# Of a packet from its IPv4 header on: the first SYN of a connection, or octets that begin with "MPA ".
+# Of a packet from its IPv4 header on: a SYN, a FIN, a RST, or octets that begin with "MPA ".
 FILTER = (
     (0xB1, 0, 0, 0),            # x = length of the IPv4 header
     (0x50, 0, 0, 13),           # a = TCP's flags
-    (0x54, 0, 0, 0x12),         # of them SYN and ACK
-    (0x15, 7, 0, SYN),
+    (0x54, 0, 0, FIN | SYN | RST),
+    (0x15, 0, 7, 0),
     (0x50, 0, 0, 12),           # a = length of the TCP header
     (0x74, 0, 0, 2),
     (0x54, 0, 0, 0x3C),
@@ -34,8 +34,9 @@ FILTER = (
     (0x06, 0, 0, 0),
 )
 
-# How often each was seen on a listener's port; replies are those that accept, records the Requests of records.
-Seen = collections.namedtuple("Seen", "opened requests replies records", defaults=(0, 0, 0, 0))
+# How often each was seen on a listener's port; replies are those that accept, records the Requests of records; carried are the
+# connections that have ended and carried octets.
+Seen = collections.namedtuple("Seen", "opened requests replies records carried", defaults=(0, 0, 0, 0, 0))
 
 
 class NotAllowed(Exception):
@@ -67,7 +68,8 @@ class Tap:
         del octets
         self.enlarge()
         self.socket.setblocking(False)
-        self.opened, self.requests, self.replies, self.records = ({}, {}, {}, {})
+        self.opened, self.requests, self.replies, self.records, self.carried = ({}, {}, {}, {}, {})
+        self.begun = {}  # by source and target: the sequence number of the first octet
 
     def enlarge(self):
         try:
@@ -96,7 +98,8 @@ class Tap:
         source, target = struct.unpack(">HH", tcp[:4])
         octets = tcp[(tcp[12] >> 4) * 4:]
         key = octets[:KEY_OCTETS]
-        if tcp[13] & 0x12 == SYN:
+        self.note_octets(source, target, tcp[13], struct.unpack(">I", tcp[4:8])[0], len(octets))
+        if tcp[13] & (SYN | ACK) == SYN:
             self.opened.setdefault(target, set()).add((source, tcp[4:8]))
         elif key == REQUEST:
             self.requests.setdefault(target, set()).add((source, tcp[4:8]))
@@ -105,11 +108,21 @@ class Tap:
         elif key == REPLY and len(octets) > KEY_OCTETS and not octets[KEY_OCTETS] & REJECTED:
             self.replies.setdefault(source, set()).add((target, tcp[4:8]))
 
+    def note_octets(self, source, target, flags, number, octets):
+        """A FIN or RST stands behind what its end has sent. Who was connected to, has a port of opened."""
+        if flags & SYN:
+            self.begun[source, target] = number + 1
+        elif flags & (FIN | RST) and (source, target) in self.begun:
+            sent = (number + octets - self.begun[source, target]) % 2**32
+            port, client = (target, source) if target in self.opened else (source, target)
+            if 0 < sent < 2**31:
+                self.carried.setdefault(port, set()).add((client, self.begun[client, port]))
+
     def seen(self, port):
         """The Seen of a listener's port so far."""
         self.drain()
         return Seen(*(len(table.get(port, ())) for table in
-                      (self.opened, self.requests, self.replies, self.records)))
+                      (self.opened, self.requests, self.replies, self.records, self.carried)))
 
     def ports(self):
         """Every port to which a connection was opened, or that saw a Start frame."""

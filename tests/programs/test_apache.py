@@ -29,6 +29,7 @@ def site(scene, request):
     """The scene with apache2 in it: the URL of its files."""
     mpm, sendfile = request.param.split("-")
     scene.port_of_site = port = scene.port()
+    scene.pair = False  # TCP_DEFER_ACCEPT: a connection is accepted with its first octets
     files = scene.directory("files")
     for octets in scenes.SIZES:
         scenes.random_file(files / f"file{octets}", octets)

@@ -33,7 +33,7 @@ METRICS = 150  # an answer is some 50 KB
 
 def metrics(scene, port):
     """What is told to a client that says nothing, if it is all there already."""
-    got = scene.client(f"socat -t 30 -u TCP4:{scenes.ADDRESS}:{port} -", **scenes.PATIENCE)
+    got = scene.client(f"socat -t 30 -u TCP4:{scenes.ADDRESS}:{port} -")
     found = {metric.get("NAME"): metric.get("VAL") for metric in xml.fromstring(got).iter("METRIC")}
     return {name: value for name, value in found.items() if name.startswith("metric")}
 
@@ -49,9 +49,8 @@ def test_gmond_and_gmetad(scene):
     for name, value in wanted.items():
         scene.client(f"gmetric -c {conf} -n {name} -v {value} -t uint32", rule=None)
     gmond.wait_until(lambda: metrics(scene, ports[0]) == wanted, "all metrics")
-    gmetad = scene.server(f"gmetad -d 1 -c {path}", ports[1], rule=scene.mode.client,
-                          **scenes.PATIENCE)
+    gmetad = scene.server(f"gmetad -d 1 -c {path}", ports[1], rule=scene.mode.client)
     gmetad.wait_until(lambda: metrics(scene, ports[1]) == wanted, "all metrics")
     scene.stop(gmetad)
-    scene.judge(ports[1], iwarp=scene.mode.client in ("on", "auto"))
+    scene.judge(ports[1], iwarp=scene.mode.client == "on")
     scene.judged.add(ports[2])  # nobody has a question

@@ -48,7 +48,7 @@ def test_both_ends(scene, web, files):
     scene.server(f"{web} serve {scenes.ADDRESS}:{port} {scene.folder}/files", port)
     said = scene.client([web, "fetch", f"http://{scenes.ADDRESS}:{port}/", *files])
     assert "every file is right" in said
-    scene.judge(port, iwarp=False)
+    scene.judge(port, iwarp=False, pair=False)
 
 
 def test_client(scene, web, files):
@@ -60,7 +60,7 @@ def test_client(scene, web, files):
     said = scene.client([web, "fetch", f"http://{scenes.ADDRESS}:{port}/", *files],
                         status=int(refused))
     assert refused or "every file is right" in said
-    scene.judge(port, iwarp=False)
+    scene.judge(port, iwarp=False, pair=False)
 
 
 def curl(scene, port, paths):
@@ -76,7 +76,7 @@ def test_server(scene, web, files):
     scene.server(f"{web} serve {scenes.ADDRESS}:{port} {scene.folder}/files", port)
     scene.client(["curl", "-sSf", *curl(scene, port, files)])
     assert all(scenes.same_file(path, f"{path}.got") for path in files)
-    scene.judge(port, iwarp=False)
+    scene.judge(port, iwarp=False, pair=False)
 
 
 @pytest.mark.parametrize("mode", [scenes.Mode("mistaken", None, "on", True)],

@@ -8,6 +8,7 @@ import pytest
 import scene as scenes
 
 BACKENDS = """
+{user}
 daemon off;
 pid nginx.pid;
 error_log stderr warn;
@@ -49,17 +50,16 @@ def proxy(scene, request):
     files = scene.directory("files")
     for octets in scenes.SIZES:
         scenes.random_file(files / f"file{octets}", octets)
-    path = scene.write("nginx.conf", BACKENDS.format(paths=scenes.NGINX_PATHS, **named))
+    path = scene.write("nginx.conf", BACKENDS.format(paths=scenes.NGINX_PATHS, user=scenes.nginx_user(scene.mode), **named))
     scene.server(f"nginx -p {scene.folder} -e stderr -c {path}", ports[1])
-    scene.server(f"haproxy -db -f {scene.write('haproxy.cfg', PROXY.format(**named))}", ports[0],
-                 **scenes.PATIENCE)
+    scene.server(f"haproxy -db -f {scene.write('haproxy.cfg', PROXY.format(**named))}", ports[0])
     return ports
 
 
 def judge_inside(scene, ports, silent=False):
     """haproxy asks its backends as its own rule says, and with a plain client that is auto."""
     for port in ports:
-        scene.judge(port, iwarp=scene.mode.server not in (None, "off"), silent=silent)
+        scene.judge(port, iwarp=scene.mode.server == "on", silent=silent)
 
 
 def test_both_backends_answer(scene, proxy):

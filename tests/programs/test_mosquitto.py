@@ -10,6 +10,7 @@ allow_anonymous true
 persistence false
 log_dest stderr
 log_type subscribe
+user {user}
 max_queued_messages 0
 """
 SUBSCRIBERS = 5
@@ -19,7 +20,7 @@ SUBSCRIBERS = 5
 def broker(scene):
     """The scene with the broker in it: how its clients find it."""
     port = scene.port()
-    path = scene.write("mosquitto.conf", CONFIGURATION.format(port=port, address=scenes.ADDRESS))
+    path = scene.write("mosquitto.conf", CONFIGURATION.format(port=port, address=scenes.ADDRESS, user="root" if scene.mode.pair else "mosquitto"))
     scene.broker = scene.server(f"mosquitto -c {path}", port)
     return f"-h {scenes.ADDRESS} -p {port}"
 

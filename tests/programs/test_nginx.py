@@ -47,9 +47,8 @@ def site(scene):
         scenes.random_file(files / f"file{octets}", octets)
     path = scene.write("nginx.conf", CONFIGURATION.format(
         paths=scenes.NGINX_PATHS, address=scenes.ADDRESS, sendfile=ports[0], plain=ports[1],
-        user="user www-data;" if os.geteuid() == 0 else ""))
-    scene.nginx = scene.server(f"nginx -p {scene.folder} -e stderr -c {path}", ports[1],
-                               **scenes.PATIENCE)  # it asks itself
+        user=scenes.nginx_user(scene.mode)))
+    scene.nginx = scene.server(f"nginx -p {scene.folder} -e stderr -c {path}", ports[1])
     scene.nginx.wait_listening(ports[0])
     return ports
 
@@ -81,10 +80,9 @@ def test_curl_puts_what_it_has(scene, site):
 
 def test_proxy(scene, site):
     """nginx is a client, too: it connects without waiting, in the midst of its epoll. With a plain
-    client it asks itself as its rule says, and that is auto."""
+    client it asks itself as its rule says."""
     fetch_all(scene, site[1], "again/")
-    inner = scene.mode.server not in (None, "off")
-    scene.judge(site[0], iwarp=inner)
+    scene.judge(site[0], iwarp=scene.mode.server == "on", pair=False)  # one thread: who connects would have to accept
 
 
 @pytest.mark.parametrize("server,file,connections", [(0, "file3000017", 8), (1, "file4096", 24)])

@@ -41,6 +41,8 @@ def cluster(binaries):
 def database(scene, binaries, cluster):
     """The server's port."""
     port = scene.port()
+    if os.geteuid() == 0:
+        shutil.chown(scene.folder, USER)  # its clients are the server's user, too
     server = scene.server(f"{binaries}/postgres -D {cluster} -p {port} {SETTINGS}", port, user=USER)
     server.wait_output("ready to accept connections")
     yield port
@@ -49,15 +51,15 @@ def database(scene, binaries, cluster):
 
 def psql(scene, port, sql, more=""):
     return scene.client(f"psql -h {scenes.ADDRESS} -p {port} -U {USER} -XAtq -v ON_ERROR_STOP=1 "
-                        f"{more} postgres -c \"{sql}\"").strip()
+                        f"{more} postgres -c \"{sql}\"", user=USER).strip()
 
 
 def test_pgbench(scene, database):
     bench = f"pgbench -h {scenes.ADDRESS} -p {database} -U {USER} postgres"
-    scene.client(f"{bench} -i -q -s 1")
-    said = scene.client(f"{bench} -n -c 6 -j 2 -t 60 -M prepared")
+    scene.client(f"{bench} -i -q -s 1", user=USER)
+    said = scene.client(f"{bench} -n -c 6 -j 2 -t 60 -M prepared", user=USER)
     assert "actually processed: 360/360" in said and "failed transactions: 0 " in said, said
-    said = scene.client(f"{bench} -n -c 4 -t 10 -C -S")
+    said = scene.client(f"{bench} -n -c 4 -t 10 -C -S", user=USER)
     assert re.search(r"actually processed: 40/40", said), said
     sums = [psql(scene, database, f"SELECT {what}") for what in (
         "sum(abalance) FROM pgbench_accounts", "sum(bbalance) FROM pgbench_branches",
@@ -79,7 +81,7 @@ def test_a_query_is_cancelled(scene, database):
     port = database
     endless = "SELECT count(*) FROM generate_series(1, 100000000000)"
     running = scene.start(f"psql -h {scenes.ADDRESS} -p {port} -U {USER} -XAtq postgres "
-                          f"-c \"{endless}\"", scene.mode.client)
+                          f"-c \"{endless}\"", scene.mode.client, USER)
     busy = ("SELECT count(*) FROM pg_stat_activity WHERE query ~ 'generate_series' "
             "AND pid <> pg_backend_pid()")
     running.wait_until(lambda: psql(scene, port, busy) == "1", "query that runs")

@@ -36,6 +36,7 @@ AS_USER = "run_as_launching_user=YES\none_process_model=YES\nseccomp_sandbox=NO\
 def ftp(scene, request):
     """The server's URL. Its passive ports follow its own."""
     port = scene.port(DATA_PORTS)
+    scene.pair = False  # the server becomes the user ftp
     for name in ("ftp", "empty"):
         scene.directory(name)
     up = scene.directory("ftp/up", "ftp")

@@ -167,7 +167,6 @@ static void build(struct bytes *b)
 		bool urgent = bytes_u8(b) % 2;
 		size_t payload = urgent ? 1 : 1 + bytes_u8(b) % 4 * bytes_u8(b) % PAYLOAD_MAX;
 		uint8_t *head = net.bytes + net.len;
-		struct iovec piece = { head + AW_FRAME_HEAD, payload };
 
 		if (urgent)
 			aw_frame_put_urgent_head(head, ++msn);
@@ -177,8 +176,7 @@ static void build(struct bytes *b)
 			data[data_len] = head[AW_FRAME_HEAD + i] = (uint8_t)(data_len * 7 + 1);
 			may_miss[data_len] = urgent;
 		}
-		aw_frame_put_trailer(head + AW_FRAME_HEAD + payload, head, &piece, 1);
-		net.len += aw_frame_len(payload);
+		net.len += aw_frame_put_trailer(head, payload);
 	}
 }
 

@@ -74,8 +74,8 @@ static void answers_alike(struct bytes *b, const struct aw_xs_rules *one,
 	PROP(mode == aw_xs_rules_mode(other, &q));
 	PROP(aw_xs_rules_may(one, &q) == aw_xs_rules_may(other, &q));
 	PROP(mode == AW_XS_OFF || aw_xs_rules_may(one, &q));
-	PROP(mode != AW_XS_ON || aw_xs_rules_may_be_on(one, &q));
-	PROP(aw_xs_rules_may(one, &q) || !aw_xs_rules_may_be_on(one, &q));
+	PROP(mode != AW_XS_ON || aw_xs_rules_may_be(one, &q, AW_XS_ON));
+	PROP(aw_xs_rules_may(one, &q) || !aw_xs_rules_may_be(one, &q, AW_XS_ON));
 }
 
 static void reads_again(struct bytes *b, const struct aw_xs_rules *rules)
@@ -132,7 +132,7 @@ static void near_rules(struct bytes *b)
 
 static size_t draw_rule(struct bytes *b, char *text)
 {
-	static const char *const modes[] = { "on", "auto", "off" };
+	static const char *const modes[] = { "on", "auto", "off", "rsockets" };
 	static const char *const sides[] = { "", " listen", " connect" };
 	static const char *const nets[] = { "", " local=10.0.0.0/8", " local=::/1",
 					    " remote=127.0.0.1", " remote=::ffff:0.0.0.0/96" };

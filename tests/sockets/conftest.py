@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Each test runs in three modes: 'plain' (the kernel's TCP alone, which proves the test), 'pass'
 (libanywarp-sockets.so loaded, every socket left to TCP) and 'iwarp' (each connection over iWARP: a record
-beside the program's own TCP socket, where both ends have records); some in 'auto' as well, where both ends find
-out whether the other one speaks iWARP, and the contract in 'proxy', where the proxy carries all. 'record' is
-'iwarp' with so much time for the server's answer that each connection is a record (test_record.py).
+beside the program's own TCP socket); some in 'auto' as well, and the contract in 'proxy', where the proxy carries all.
 ctest sets ANYWARP_BUILD, and for a sanitizer build ANYWARP_SAN and ANYWARP_PRELOAD (its run-time
 library)."""
 
@@ -29,10 +27,10 @@ if "ANYWARP_BUILD" not in os.environ:
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 SANITIZER = os.environ.get("ANYWARP_SAN", "")
 SOCKETS = BUILD / "lib" / "libanywarp-sockets.so"
-RULES = {"pass": "off", "iwarp": "on", "auto": "auto", "proxy": "on", "record": "on"}
+RULES = {"pass": "off", "iwarp": "on", "auto": "auto", "pair": "auto", "proxy": "on"}
 ALL_MODES = [mode for mode in ("plain", *RULES)
-             if mode in os.environ.get("ANYWARP_MODES", "plain pass iwarp auto proxy").split()]
-MODES_AND_AUTO = [mode for mode in ALL_MODES if mode != "proxy"]
+             if mode in os.environ.get("ANYWARP_MODES", "plain pass iwarp auto pair proxy").split()]
+MODES_AND_AUTO = [mode for mode in ALL_MODES if mode not in ("pair", "proxy")]
 MODES = [mode for mode in MODES_AND_AUTO if mode != "auto"]
 
 
@@ -68,8 +66,9 @@ class Mode:
             env["ANYWARP_SOCKETS_RULES"] = self.rules
         if self.name == "proxy":
             env["ANYWARP_SOCKETS_RECORD"] = "off"
-        if self.name == "record":
-            env.setdefault("ANYWARP_SOCKETS_PROBE_MS", "2000")  # however loaded the machine
+        if self.name == "pair":
+            env["CONTRACT_PAIR"] = "1"
+            env.setdefault("ANYWARP_SOCKETS_PAIR_MS", "20000")  # however loaded the machine
         env["LD_PRELOAD"] = " ".join(filter(None, preload))
         # Programs that are not instrumented free little when they end: leaks are not looked at.
         env["ASAN_OPTIONS"] = ("detect_leaks=0:verify_asan_link_order=0:exitcode=99:"
@@ -133,11 +132,6 @@ def open_libraries(monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "SOCKETS", folder / "lib" / SOCKETS.name)
     yield
     shutil.rmtree(folder)
-
-
-@pytest.fixture
-def only_record(request, tmp_path):
-    yield from open_mode(request, tmp_path, "record")
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ static const struct rows *const tables[] = {
 	&open_rows,   &option_rows, &io_rows,	 &flag_rows,	&wait_rows,
 	&epoll_rows,  &end_rows,    &fd_rows,	 &process_rows, &pass_rows,
 	&signal_rows, &urgent_rows, &first_rows, &beside_rows,	&bridge_rows,
-	&call_rows,   &reader_rows, &reset_rows, &fork_rows,
+	&call_rows,   &reader_rows, &reset_rows, &fork_rows,	&buffer_rows,
 };
 
 static int list(void)

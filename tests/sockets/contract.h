@@ -26,7 +26,7 @@ struct rows {
 };
 extern const struct rows open_rows, io_rows, flag_rows, first_rows, wait_rows, epoll_rows, end_rows,
 	fd_rows, process_rows, pass_rows, signal_rows, urgent_rows, option_rows, beside_rows,
-	bridge_rows, call_rows, reader_rows, reset_rows, fork_rows;
+	bridge_rows, call_rows, reader_rows, reset_rows, fork_rows, buffer_rows;
 
 /* One connection over 127.0.0.1; all three are blocking. */
 struct ends {

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 void check_failed(const char *file, int line, const char *claim)
@@ -43,13 +44,44 @@ int client_open(const struct sockaddr_in *name)
 	return fd;
 }
 
+struct opener {
+	struct sockaddr_in name;
+	int client;
+};
+
+static void *open_client(void *arg)
+{
+	struct opener *opener = arg;
+	opener->client = client_open(&opener->name);
+	return NULL;
+}
+
+/* The kernel's own answer, without the library's. */
+static bool is_unix(int fd)
+{
+	struct sockaddr_storage name;
+	socklen_t len = sizeof(name);
+	CHECK(!syscall(SYS_getsockname, fd, &name, &len));
+	return name.ss_family == AF_UNIX;
+}
+
+/* With CONTRACT_PAIR the ends connect and accept in two threads, and become a pair of the kernel's. */
 void ends_open(struct ends *e)
 {
-	struct sockaddr_in name;
-	e->listener = listener_open(&name);
-	e->client = client_open(&name);
+	bool pair = getenv("CONTRACT_PAIR");
+	struct opener opener;
+	pthread_t thread;
+	e->listener = listener_open(&opener.name);
+	if (pair)
+		thread = thread_start(open_client, &opener);
+	else
+		open_client(&opener);
 	e->server = accept(e->listener, NULL, NULL);
+	if (pair)
+		thread_join(thread);
+	e->client = opener.client;
 	CHECK(e->server >= 0);
+	CHECK(!pair || (is_unix(e->client) && is_unix(e->server)));
 }
 
 void set_nonblocking(int fd, bool on)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Loaded behind the library under test: what happens in the middle of a call. The program sets strike_next, and the library's
 // next look for bytes or room raises SIGUSR1; or reset_next, and its next send meets a reset of the connection; or meet_fd, and the library's
-// next look for bytes of that fd stays there, with meeting set, until another thread closes the fd, which closed_inside counts, or waits for a lock.
+// next look for bytes of that fd stays there, with meeting set, until another thread closes the fd, which closed_inside counts, or waits for users of
+// the number (sched_yield).
 #include <dlfcn.h>
 #include <linux/sock_diag.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,7 +17,7 @@ typedef int getsockopt_fn(int fd, int level, int name, void *value, socklen_t *l
 
 typedef int close_fn(int fd);
 typedef int close_range_fn(unsigned first, unsigned last, int flags);
-typedef int clocklock_fn(pthread_mutex_t *lock, clockid_t clock, const struct timespec *by);
+typedef int yield_fn(void);
 
 int strike_next, reset_next;
 _Atomic(int) meet_fd = -1, meeting, closed_inside;
@@ -26,13 +26,15 @@ static _Atomic(int) inside = -1; /* the fd of a look that stays in the middle */
 static void meet(int fd)
 {
 	int wanted = fd;
+	yield_fn *real;
 
+	*(void **)&real = dlsym(RTLD_NEXT, "sched_yield");
 	if (!atomic_compare_exchange_strong(&meet_fd, &wanted, -1))
 		return;
 	atomic_store(&inside, fd);
 	atomic_store(&meeting, 1);
 	while (atomic_load(&inside) >= 0)
-		sched_yield();
+		(void)real();
 }
 
 static void see_closed(unsigned first, unsigned last)
@@ -63,13 +65,13 @@ int close_range(unsigned first, unsigned last, int flags)
 	return real(first, last, flags);
 }
 
-int pthread_mutex_clocklock(pthread_mutex_t *lock, clockid_t clock, const struct timespec *by)
+int sched_yield(void)
 {
-	clocklock_fn *real;
+	yield_fn *real;
 
-	*(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_clocklock");
+	*(void **)&real = dlsym(RTLD_NEXT, "sched_yield");
 	atomic_store(&inside, -1);
-	return real(lock, clock, by);
+	return real();
 }
 
 static void strike(void)

@@ -15,7 +15,11 @@ IWARP = {
     "low_water": "the program's end is a unix socket, whose poll takes no notice of SO_RCVLOWAT",
     "low_water_before": "a unix socket that stands in for the program's begins with a mark of one byte",
 }
-OTHERWISE = {"plain": {}, "pass": {}, "iwarp": IWARP, "proxy": {
+OTHERWISE = {"plain": {}, "pass": {}, "iwarp": {
+    **IWARP,
+    **dict.fromkeys(["unseen_close_then_file", "unseen_close_then_socket"],
+                    "the server's Reply, which nobody has read, makes a reset of a close that no wrapper sees"),
+}, "proxy": {
     **IWARP,
     "reset_within_a_write": "the program's end is a unix socket, where the next write gets EPIPE",
     "send_timeout_of_a_whole_write": "of a unix socket SO_SNDTIMEO holds for each wait of a write",
@@ -23,15 +27,23 @@ OTHERWISE = {"plain": {}, "pass": {}, "iwarp": IWARP, "proxy": {
     **dict.fromkeys(["reset_is_an_error", "reset_is_left_to_poll", "reset_outlives_a_count",
                      "reset_among_messages"],
                     "the program's end is a unix socket, of which poll tells no error"),
-}, "auto": {
-    **IWARP,
-    "urgent_signal": "who waits for a signal alone has not used the connection, which has not begun",
+}, "auto": {}, "pair": {
+    "ioctl_unsent": "the peer's kernel has what was written",
+    "low_water": "the poll of a unix socket takes no notice of SO_RCVLOWAT",
+    "exec_behind_many_fds": "a program that has half of its fd numbers in use gets no pair",
+    "send_timeout_of_a_whole_write": "of a unix socket SO_SNDTIMEO holds for each wait of a write",
+    **dict.fromkeys(["peek_waits_for_all", "peek_waits_for_much", "peek_counts_all"], "a look at a unix socket waits for one byte"),
+    **dict.fromkeys(["reset_within_a_write", "reset_within_a_read", "reset_within_a_call_told_as_option"],
+                    "a unix socket loses an error behind bytes of the same call"),
+    **dict.fromkeys(["reset_is_an_error", "reset_is_left_to_poll", "reset_outlives_a_count"],
+                    "poll of a unix socket tells no error"),
 }}
-# A row that holds for a record, and not where the server's answer comes too late for one: why.
-RECORD_ONLY = {**{row: why for row, why in OTHERWISE["proxy"].items() if row not in IWARP},
-               "urgent_signal": OTHERWISE["auto"]["urgent_signal"]}
-NO_PORT = "no UDP port to answer"  # somebody else's: then no client learns of records
-TRIES = 5
+# Of records, stdio and processes without the library know nothing: the proxy carries what they have.
+BRIDGED = {"stdio_streams", "peek_offset_before", "untouched", "inetd_style", "pass_out_of_bounds", "pass_within", "pass_to_process",
+           "pass_to_process_without", "first_printf"}
+# A process that may write no file has no arena, and writes no log.
+SILENT = {"no_files"}
+NO_RECORD = "is no record"
 MODES = conftest.MODES if conftest.SANITIZER else conftest.ALL_MODES
 
 
@@ -40,11 +52,6 @@ MODES = conftest.MODES if conftest.SANITIZER else conftest.ALL_MODES
 def test_row(mode, row):
     if row in OTHERWISE[mode.name]:
         pytest.skip(OTHERWISE[mode.name][row])
-    record = mode.name in ("iwarp", "auto") and row in RECORD_ONLY
-    patience = {"ANYWARP_SOCKETS_PROBE_MS": "2000", "ANYWARP_LOG": "info"} if record else {}
-    for _ in range(TRIES):
-        run = mode.start([CONTRACT, row], **patience)
-        status = run.wait_exit()
-        if not record or NO_PORT not in run.output():
-            break
-    assert status == 0, run.report()
+    run = mode.start([CONTRACT, row], **({"ANYWARP_LOG": "info"} if mode.name == "iwarp" and row not in SILENT else {}))
+    assert run.wait_exit() == 0, run.report()
+    assert row in BRIDGED or NO_RECORD not in run.output(), run.report()

@@ -35,13 +35,13 @@ def at_speed(mode, _call, _moment, argv):
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("way", ["edge", "fork"])
 @pytest.mark.parametrize("slow", ["server", "client"])
-def test_echo(only_record, slow, way, call, moment):
+def test_echo(only_iwarp, slow, way, call, moment):
     serve, ask = (slowly, at_speed) if slow == "server" else (at_speed, slowly)
-    server = serve(only_record, call, moment, [sys.executable, HERE / "echo_server.py", way, program.free_port()])
+    server = serve(only_iwarp, call, moment, [sys.executable, HERE / "echo_server.py", way, program.free_port()])
     port = server.wait_output(r"port (\d+)\n", SECONDS_MAX)[1]
-    client = ask(only_record, call, moment, [sys.executable, HERE / "echo_client.py", port, CONNECTIONS, BYTES])
+    client = ask(only_iwarp, call, moment, [sys.executable, HERE / "echo_client.py", port, CONNECTIONS, BYTES])
     assert client.wait_exit(SECONDS_MAX) == 0, client.report() + server.report()
-    assert NO_RECORD not in client.output() + server.output(), only_record.reports()
+    assert NO_RECORD not in client.output() + server.output(), only_iwarp.reports()
 
 
 URGENT = r"""

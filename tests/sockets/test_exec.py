@@ -38,8 +38,8 @@ print("talked on", len(ends) // 2)
 """
 
 
-def test_exec_of_a_crowd(only_record):
-    run = only_record.start([sys.executable, "-c", FILL_AND_EXEC, program.free_port(), TALK_ON_ALL, CROWD],
+def test_exec_of_a_crowd(only_iwarp):
+    run = only_iwarp.start([sys.executable, "-c", FILL_AND_EXEC, program.free_port(), TALK_ON_ALL, CROWD],
                             ANYWARP_LOG="info")
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
     assert "talked on" in run.output() and NO_RECORD not in run.output(), run.report()
@@ -114,8 +114,8 @@ assert holders() == [1, 1], holders()
 
 @pytest.mark.parametrize("way", ["spawn", "spawn_failing", "fork", "vfork", "fork_failing", "clone_failing",
                                  "clone_by_number_failing"])
-def test_holders_across_exec(only_record, way):
-    run = only_record.start([sys.executable, "-c", CHILDREN, program.free_port(), way], ANYWARP_LOG="info")
+def test_holders_across_exec(only_iwarp, way):
+    run = only_iwarp.start([sys.executable, "-c", CHILDREN, program.free_port(), way], ANYWARP_LOG="info")
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
     assert NO_RECORD not in run.output(), run.report()
 
@@ -131,7 +131,7 @@ assert server.recv(4) == b"word"
 """
 
 
-def test_a_stranger_between_relatives(only_record):
-    run = only_record.start([sys.executable, "-c", STRANGER_BETWEEN, program.free_port()], ANYWARP_LOG="info")
+def test_a_stranger_between_relatives(only_iwarp):
+    run = only_iwarp.start([sys.executable, "-c", STRANGER_BETWEEN, program.free_port()], ANYWARP_LOG="info")
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
     assert NO_RECORD not in run.output(), run.report()

@@ -6,7 +6,6 @@ nor who closes, accepts or serves other connections."""
 import contextlib
 import signal
 import socket
-import struct
 import sys
 import time
 
@@ -28,9 +27,7 @@ wake.setblocking(False)
 signal.set_wakeup_fd(wake.fileno())
 signal.signal(signal.SIGUSR2, lambda *_: None)
 print("port", listener.getsockname()[1], flush=True)
-paced = len(sys.argv) > 3
-if not paced:
-    signal.sigwait([signal.SIGUSR1])
+signal.sigwait([signal.SIGUSR1])
 
 def read(sock):
     try:
@@ -93,14 +90,10 @@ def polls(sock):
 
 kept, do, count = [], globals()[sys.argv[1]], int(sys.argv[2])
 began = time.monotonic()
-for turn in range(count):
-    if paced:
-        signal.sigwait([signal.SIGUSR1])
+for _ in range(count):
     sock = listener.accept()[0]
     kept.append(sock)
     do(sock)
-    if paced:
-        print("turn", turn, flush=True)
 print("held", time.monotonic() - began, flush=True)
 # Who comes behind them is served.
 client = listener.accept()[0]
@@ -114,34 +107,18 @@ WORDS = {
     "a front": iwarp.start_frame(private=bytes(40))[:iwarp.START_OCTETS],
     "nothing": b"",
 }
-# As xsock/base/probe_wire.h has it: may this connection become iWARP?
-QUESTION = struct.Struct("!8sBxH16s16s")
 DEEDS = ["forks_beside_who_reads", "forks", "spawns_beside_who_reads", "execs", "passes", "interrupts_who_reads",
          "closes", "polls"]
 
 
-@pytest.fixture
-def auto(request, tmp_path):
-    yield from conftest.open_mode(request, tmp_path, "auto")
-
-
-@pytest.fixture(params=["iwarp", "auto"])
-def mode(request, tmp_path):
-    yield from conftest.open_mode(request, tmp_path, request.param)
-
-
-def hold(mode, deed, begin, paced=False):
-    """How long the server was at its strangers, for each of whom begin is called. paced: one comes after another."""
-    server = mode.start([sys.executable, "-c", SERVE, deed, STRANGERS, *["paced"][:paced]])
+def hold(mode, deed, begin):
+    """How long the server was at its strangers, for each of whom begin is called."""
+    server = mode.start([sys.executable, "-c", SERVE, deed, STRANGERS])
     port = int(server.wait_output(r"port (\d+)\n", SECONDS_MAX)[1])
     with contextlib.ExitStack() as stack:
-        for turn in range(STRANGERS):
+        for _ in range(STRANGERS):
             begin(stack.enter_context(socket.create_connection(("127.0.0.1", port), SECONDS_MAX)))
-            if paced:
-                server.process.send_signal(signal.SIGUSR1)
-                server.wait_output(rf"turn {turn}\n", SECONDS_MAX)
-        if not paced:
-            server.process.send_signal(signal.SIGUSR1)
+        server.process.send_signal(signal.SIGUSR1)
         held = float(server.wait_output(r"held ([\d.]+)\n", SECONDS_MAX)[1])
         client = mode.start([sys.executable, "-c", CLIENT, port])
         assert client.wait_exit(SECONDS_MAX) == 0, client.report() + server.report()
@@ -151,34 +128,8 @@ def hold(mode, deed, begin, paced=False):
 
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize("deed", DEEDS)
-def test_nobody_is_held(mode, deed, word):
-    assert hold(mode, deed, lambda sock: sock.sendall(WORDS[word])) < HELD_SECONDS_MAX
-
-
-def ask(sock):
-    """Until the answer is yes. The proxy process of a test that runs beside this one may have the UDP port a second longer than
-    its program has listened at this number, and says no."""
-    address, port = sock.getsockname()
-    mapped = bytes(10) + b"\xff\xff" + socket.inet_aton(address)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
-        asker.bind((address, 0))
-        asker.settimeout(0.5)
-        deadline = time.monotonic() + SECONDS_MAX
-        while time.monotonic() < deadline:
-            asker.sendto(QUESTION.pack(b"anywarp?", 1, port, mapped, bytes(16)), sock.getpeername())
-            with contextlib.suppress(TimeoutError, ConnectionRefusedError):
-                if asker.recv(100)[9] == 1:
-                    return
-        raise AssertionError("no answer was yes")
-
-
-@pytest.mark.parametrize("said", [b"", iwarp.KEY_REQUEST[:9]], ids=["nothing", "half a key"])
-def test_who_closes_is_not_held_by_who_has_asked(auto, said):
-    """It is expected to speak iWARP, and does not."""
-    def begin(sock):
-        ask(sock)
-        sock.sendall(said)
-    assert hold(auto, "closes", begin, paced=True) < HELD_SECONDS_MAX
+def test_nobody_is_held(only_iwarp, deed, word):
+    assert hold(only_iwarp, deed, lambda sock: sock.sendall(WORDS[word])) < HELD_SECONDS_MAX
 
 
 CLIENT = """

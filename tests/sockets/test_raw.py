@@ -23,5 +23,5 @@ def test_read_gets_the_programs_bytes(mode):
     assert result(mode) == "hello"
 
 
-def test_read_gets_the_fpdus_of_a_record(only_record):
-    assert result(only_record, program.free_port()) == "other bytes"
+def test_read_gets_the_fpdus_of_a_record(only_iwarp):
+    assert result(only_iwarp, program.free_port()) == "other bytes"

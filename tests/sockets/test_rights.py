@@ -4,12 +4,10 @@ which was started before. Each test runs with the kernel's TCP as well, which sa
 
 import json
 import os
-import random
 import socket
 
 import conftest
 import pytest
-from program import claim_port
 
 NOBODY = 65534
 pytestmark = [
@@ -21,11 +19,6 @@ pytestmark = [
 @pytest.fixture(params=conftest.ALL_MODES)
 def mode(request, tmp_path, open_libraries):
     yield from conftest.open_mode(request, tmp_path, request.param)
-
-
-@pytest.fixture
-def proxy(request, tmp_path, open_libraries):
-    yield from conftest.open_mode(request, tmp_path, "proxy")
 
 
 HEAD = """
@@ -82,41 +75,79 @@ def test_options(mode, how):
     assert json.loads(run.output()) == json.loads(plain.output())
 
 
-LISTEN = HEAD + """
+# The child's threads do not matter: before the fork none, one that has ended, or one that runs in the child.
+MAPPED = HEAD + """
+import ctypes, threading
+def is_mapped():
+    with open("/proc/self/maps") as maps:
+        return "anywarp-records" in maps.read()
+def become(user, how):
+    os.setgroups([])
+    os.setgid(user)
+    if how == "syscall":
+        number = {"x86_64": 117, "aarch64": 147}[os.uname().machine]
+        assert ctypes.CDLL(None).syscall(number, user, user, user) == 0
+    elif how == "setresuid":
+        os.setresuid(user, user, user)
+    elif how == "setreuid":
+        os.setreuid(user, user)
+    else:
+        os.setuid(user)
+user, how, threads = int(sys.argv[1]), *sys.argv[2:]
 kept = connected()
-low = socket.socket()
-low.bind(("127.0.0.1", int(sys.argv[2])))
-if sys.argv[3] != "stays":
-    give_up()
-low.listen()
-print("listens", flush=True)
-signal.pause()
+if threads != "none":
+    past = threading.Thread(target=int)
+    past.start()
+    past.join()
+assert is_mapped(), "no record"
+if os.fork():
+    status = os.waitstatus_to_exitcode(os.wait()[1])
+    assert kept[2].recv(1) == b"y" and is_mapped(), "the parent's go on"
+    sys.exit(status)
+if threads == "one":
+    threading.Thread(target=signal.pause, daemon=True).start()
+become(user, how)
+mapped = is_mapped()
+kept[1].sendall(b"y")
+print(json.dumps([mapped, os.getresuid()]), flush=True)
+os._exit(0)
 """
-LOW_PORTS = range(600, 1000)
 
 
-def is_free(port, kind):
-    with socket.socket(socket.AF_INET, kind) as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
+@pytest.mark.parametrize("threads", ["none", "ended", "one"])
+@pytest.mark.parametrize("how", ["setuid", "setresuid", "setreuid", "syscall"])
+def test_no_other_user_s_records_stay_mapped(only_iwarp, open_libraries, how, threads):
+    program = ["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", MAPPED, NOBODY, how, threads]
+    run = only_iwarp.start(program)
+    assert run.wait_exit() == 0, run.report()
+    assert json.dumps([False, [NOBODY] * 3]) in run.output(), run.report()
 
 
-@pytest.fixture
-def low_port():
-    return next(port for port in random.sample(LOW_PORTS, len(LOW_PORTS))
-                if is_free(port, socket.SOCK_STREAM) and is_free(port, socket.SOCK_DGRAM)
-                and claim_port(port))
+# No fd can be made: the proxy cannot take the connection.
+ENDED = HEAD + """
+import resource
+kept = connected()
+if pid := os.fork():
+    assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+    kept[1].sendall(b"z")
+    assert kept[2].recv(1) == b"z", "the parent's go on"
+    sys.exit()
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+give_up()
+resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+with open("/proc/self/maps") as maps:
+    mapped = "anywarp-records" in maps.read()
+print(json.dumps([mapped, bool(outcome(kept[1].send, b"y"))]), flush=True)
+os._exit(0)
+"""
 
 
-@pytest.mark.parametrize("how", ["stays", "gives up"])
-def test_low_udp_port(proxy, low_port, how):
-    """The proxy answers clients in auto at the listener's number only where its program might."""
-    run = proxy.start(["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", LISTEN, NOBODY, low_port, how])
-    run.wait_output("listens\n")
-    assert is_free(low_port, socket.SOCK_DGRAM) == (how != "stays"), run.report()
+def test_a_record_that_cannot_be_handed_over_ends(only_iwarp, open_libraries):
+    run = only_iwarp.start(["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", ENDED, NOBODY])
+    assert run.wait_exit() == 0, run.report()
+    assert "[false, true]" in run.output(), run.report()
+    assert "was not handed to the proxy process" in run.report()
 
 
 PASS = HEAD + """

@@ -222,12 +222,10 @@ static void assert_refused(const uint8_t *fpdu, size_t len, enum aw_error error)
 /* An FPDU of four bytes of payload, its header changed at one byte, with a CRC that is right. */
 static size_t build_wrong(uint8_t *fpdu, size_t at, uint8_t value)
 {
-	struct iovec piece = { fpdu + AW_FRAME_HEAD, 4 };
-
 	aw_frame_put_head(fpdu, 4, 2);
 	memset(fpdu + AW_FRAME_HEAD, 0x11, 4);
 	fpdu[at] = value;
-	return AW_FRAME_HEAD + 4 + aw_frame_put_trailer(fpdu + AW_FRAME_HEAD + 4, fpdu, &piece, 1);
+	return aw_frame_put_trailer(fpdu, 4);
 }
 
 static void faults__are_told_by_a_terminate(void **state)

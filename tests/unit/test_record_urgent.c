@@ -5,6 +5,7 @@
 
 #include "../lib/record_calls.h"
 #include "../lib/tcp.h"
+#include "record/lowat.h"
 #include "wire/crc32c.h"
 
 #include <setjmp.h>
@@ -110,15 +111,12 @@ static void send_raw(const uint8_t *bytes, size_t len, int flags)
 /* An FPDU that may be urgent, with a CRC that is right. */
 static size_t build(uint8_t *fpdu, size_t payload, bool urgent)
 {
-	struct iovec piece = { fpdu + AW_FRAME_HEAD, payload };
-
 	if (urgent)
 		aw_frame_put_urgent_head(fpdu, 1);
 	else
 		aw_frame_put_head(fpdu, payload, 1);
 	memcpy(fpdu + AW_FRAME_HEAD, data, payload);
-	aw_frame_put_trailer(fpdu + AW_FRAME_HEAD + payload, fpdu, &piece, 1);
-	return aw_frame_len(payload);
+	return aw_frame_put_trailer(fpdu, payload);
 }
 
 /* TCP's would lose the byte there; but the record's fd was readable for it alone. */
@@ -167,6 +165,20 @@ static void urgent__behind_a_long_stream(void **state)
 		got += (size_t)n;
 	}
 	assert_int_equal(receive_on(LARGE), 6);
+}
+
+/* A program that has urgent bytes in line counts them, and what is behind. */
+static void pending__goes_on_behind_an_urgent_byte(void **state)
+{
+	const size_t len = 100000;
+
+	(void)state;
+	receiver.rx.in_line = true;
+	send_on(len, 0);
+	send_on(1, MSG_OOB);
+	send_on(5, 0);
+	await_bytes((int)(aw_lowat_bytes(len) + URGENT_LEN + aw_frame_len(5)));
+	assert_int_equal(aw_record_pending(&receiver, fds[1]), len + 6);
 }
 
 /* What follows the first at bytes of an FPDU that carries data's first 300 makes these come. */
@@ -299,8 +311,7 @@ static void peek__at_the_mark(void **state)
 	await(POLLPRI);
 	assert_int_equal(receive_on(1), -EAGAIN);
 	fpdu[15] = 2; /* its number */
-	aw_frame_put_trailer(fpdu + AW_FRAME_HEAD + 300, fpdu,
-			     &(struct iovec){ fpdu + AW_FRAME_HEAD, 300 }, 1);
+	aw_frame_put_trailer(fpdu, 300);
 	send_raw(fpdu, 100, 0);
 	await_bytes(1 + 100);
 	assert_int_equal(peek_on(LARGE), -EAGAIN);
@@ -320,6 +331,7 @@ int main(void)
 		TEST(receive__at_the_mark_leaves_the_byte),
 		TEST(receive__the_end_at_the_mark),
 		TEST(urgent__behind_a_long_stream),
+		TEST(pending__goes_on_behind_an_urgent_byte),
 		TEST(urgent__in_the_middle_of_an_fpdu),
 		TEST(urgent__in_front_of_half_an_fpdu),
 		TEST(urgent__with_a_wrong_crc),

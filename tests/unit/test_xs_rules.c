@@ -76,8 +76,8 @@ static enum aw_xs_mode asked(const char *text, const char *program, bool listeni
 
 	/* What is known to be in iWARP mode may be. */
 	assert_true(mode == AW_XS_OFF || aw_xs_rules_may(rules, &q));
-	assert_true(mode != AW_XS_ON || aw_xs_rules_may_be_on(rules, &q));
-	assert_true(aw_xs_rules_may(rules, &q) || !aw_xs_rules_may_be_on(rules, &q));
+	assert_true(mode != AW_XS_ON || aw_xs_rules_may_be(rules, &q, AW_XS_ON));
+	assert_true(aw_xs_rules_may(rules, &q) || !aw_xs_rules_may_be(rules, &q, AW_XS_ON));
 	aw_xs_rules_destroy(rules);
 	return mode;
 }
@@ -118,10 +118,10 @@ static void aw_xs_rules_parse__blank_lines_are_no_rules(void **state)
 static void aw_xs_rules_parse__mode(void **state)
 {
 	(void)state;
-	refused("On", 1, "'On'", "begins with on, auto or off");
-	refused("on\nport=1 on", 2, "'port=1'", "on|auto|off [program=GLOB]");
-	refused("onn port=1", 1, "'onn'", "begins with on, auto or off");
-	refused("listen", 1, "'listen'", "begins with on, auto or off");
+	refused("On", 1, "'On'", "begins with on, auto, off or rsockets");
+	refused("on\nport=1 on", 2, "'port=1'", "on|auto|off|rsockets [program=GLOB]");
+	refused("onn port=1", 1, "'onn'", "begins with on, auto, off or rsockets");
+	refused("listen", 1, "'listen'", "begins with on, auto, off or rsockets");
 }
 
 static void aw_xs_rules_parse__unknown_word(void **state)

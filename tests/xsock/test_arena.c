@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -167,6 +168,77 @@ static void arena__slots_that_are_free_give_their_pages_back(void **state)
 	assert_true(arena_bytes() < before + filled / 8);
 }
 
+/* A child that takes and fills slots, and is killed with them. */
+static void fill_and_die(unsigned count)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		for (unsigned i = 0; i < count; i++) {
+			struct aw_slot *slot = aw_arena_take(9000 + i);
+
+			if (!slot)
+				_exit(1);
+			memset(slot->record.rx.bytes, 1, sizeof(slot->record.rx.bytes));
+		}
+		raise(SIGKILL);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+}
+
+static void arena__slots_of_the_dead_give_their_pages_back(void **state)
+{
+	const unsigned count = 100;
+	const uint64_t filled = count * sizeof(slots[0]->record.rx.bytes);
+	uint64_t before = arena_bytes();
+
+	(void)state;
+	if (is_emulated())
+		skip();
+	for (int i = 0; i < 12; i++)
+		fill_and_die(count);
+	assert_true(arena_bytes() < before + 3 * filled);
+	aw_arena_sweep();
+	assert_true(arena_bytes() < before + filled / 8);
+}
+
+static bool is_mapped(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[256];
+	bool found = false;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		found |= strstr(line, AW_ARENA_NAME) != NULL;
+	fclose(maps);
+	return found;
+}
+
+/* A thread that is late with a slot of an arena that has been given up meets empty memory, and no other process's. */
+static void arena__a_given_up_one_is_empty_memory(void **state)
+{
+	struct aw_slot *slot = aw_arena_take(42);
+
+	(void)state;
+	atomic_store(&slot->mode, 3);
+	aw_arena_leave(slot);
+	assert_true(is_mapped());
+	aw_arena_abandon();
+	assert_false(is_mapped());
+	assert_int_equal(atomic_load(&slot->mode), 0);
+	assert_false(aw_arena_has(slot));
+	assert_int_equal(aw_arena_ino(slot), 0);
+	aw_arena_leave(slot);
+	slot = aw_arena_take(43); /* of a new one */
+	assert_true(is_mapped());
+	assert_int_equal(aw_arena_ino(slot), 43);
+	aw_arena_leave(slot);
+}
+
 static void arena__the_lowest_free_slot_is_taken(void **state)
 {
 	(void)state;
@@ -190,7 +262,9 @@ int main(void)
 		cmocka_unit_test(arena__what_the_dead_have_held_is_free),
 		cmocka_unit_test(arena__a_slot_is_the_process_s_until_its_last_hold),
 		cmocka_unit_test(arena__slots_that_are_free_give_their_pages_back),
+		cmocka_unit_test(arena__slots_of_the_dead_give_their_pages_back),
 		cmocka_unit_test(arena__the_lowest_free_slot_is_taken),
+		cmocka_unit_test(arena__a_given_up_one_is_empty_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

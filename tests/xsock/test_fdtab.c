@@ -38,6 +38,24 @@ static void end_socket(int fd)
 	close(fd);
 }
 
+/* As dup2(2). */
+static int change_number(int fd, int from)
+{
+	struct aw_change change;
+
+	aw_fdtab_begin_change(&change, fd, from);
+	return aw_fdtab_end_change(&change, fd < AW_FDTAB_MAX ? dup2(from, fd) : fd);
+}
+
+/* As dup(2). */
+static int copy_number(int from)
+{
+	struct aw_change change;
+
+	aw_fdtab_begin_change(&change, -1, from);
+	return aw_fdtab_end_change(&change, dup(from));
+}
+
 static struct aw_sock *get(int fd)
 {
 	struct aw_sock *sock;
@@ -85,7 +103,7 @@ static void fdtab__refuses_a_number_beyond_it(void **state)
 	assert_false(aw_fdtab_add(-1, &like));
 	aw_fdtab_mark(AW_FDTAB_MAX);
 	aw_fdtab_forget(AW_FDTAB_MAX);
-	aw_fdtab_copy(0, AW_FDTAB_MAX);
+	assert_int_equal(change_number(AW_FDTAB_MAX, 0), AW_FDTAB_MAX);
 	assert_false(aw_fdtab_any_undecided());
 }
 
@@ -104,11 +122,10 @@ static void fdtab__counts_what_is_undecided(void **state)
 
 static void fdtab__shares_a_socket_among_its_fds(void **state)
 {
-	int fd = new_socket(AW_FD_PENDING), other = dup(fd);
+	int fd = new_socket(AW_FD_PENDING), other = copy_number(fd);
 	struct aw_sock *sock;
 
 	(void)state;
-	aw_fdtab_copy(fd, other);
 	sock = get(fd);
 	assert_ptr_equal(get(other), sock);
 	aw_fdtab_lock();
@@ -128,8 +145,7 @@ static void fdtab__a_copy_of_a_plain_fd_forgets(void **state)
 	int fd = new_socket(AW_FD_PENDING), plain = socket(AF_INET, SOCK_STREAM, 0);
 
 	(void)state;
-	dup2(plain, fd);
-	aw_fdtab_copy(plain, fd);
+	assert_int_equal(change_number(fd, plain), fd);
 	assert_int_equal(aw_fdtab_state(fd), AW_FD_NONE);
 	assert_false(aw_fdtab_any_undecided());
 	close(fd);
@@ -189,7 +205,7 @@ static void fdtab__a_child_of_vfork_changes_nothing(void **state)
 	(void)state;
 	if (pid == 0) {
 		aw_fdtab_forget(fd);
-		aw_fdtab_copy(0, fd);
+		(void)change_number(fd, 0);
 		aw_fdtab_mark(fd);
 		_exit(0);
 	}
@@ -227,10 +243,9 @@ static void expect_child(int fd, int copy, bool connects)
 
 static void fdtab__what_connects_stays_with_who_forks(void **state)
 {
-	int fd = new_socket(AW_FD_CONNECTING), copy = dup(fd);
+	int fd = new_socket(AW_FD_CONNECTING), copy = copy_number(fd);
 
 	(void)state;
-	aw_fdtab_copy(fd, copy);
 	expect_child(fd, copy, false);
 	aw_fdtab_set_parent_exits(true); /* daemon(3) */
 	expect_child(fd, copy, true);
@@ -285,23 +300,16 @@ static void fdtab__wakes_who_waits_for_a_start(void **state)
 	end_socket(fd);
 }
 
-/* A fork leaves to the parent what a thread reads; a thread that only pins the file reads nothing. */
-static void fdtab__is_awaited_by_who_reads(void **state)
+/* A child has what its parent has accepted, where both have its slot. */
+static void fdtab__an_accepted_socket_is_shared_by_a_fork(void **state)
 {
-	int fd = new_socket(AW_FD_PENDING);
-	struct aw_sock *sock = get(fd);
+	int fd = new_socket(AW_FD_PENDING), copy = copy_number(fd);
 
 	(void)state;
-	aw_fdtab_lock();
-	aw_fdtab_begin_sleep(sock, true);
-	assert_false(aw_fdtab_is_awaited(sock));
-	aw_fdtab_begin_sleep(sock, false);
-	assert_true(aw_fdtab_is_awaited(sock));
-	aw_fdtab_end_sleep(sock, true);
-	assert_true(aw_fdtab_is_awaited(sock));
-	aw_fdtab_end_sleep(sock, false);
-	assert_false(aw_fdtab_is_awaited(sock));
-	aw_fdtab_unlock();
+	expect_child(fd, copy, false);
+	get(fd)->shared = true;
+	expect_child(fd, copy, true);
+	end_socket(copy);
 	end_socket(fd);
 }
 
@@ -344,7 +352,7 @@ int main(void)
 		cmocka_unit_test(fdtab__a_forked_child_has_its_own),
 		cmocka_unit_test(fdtab__what_connects_stays_with_who_forks),
 		cmocka_unit_test(fdtab__wakes_who_waits_for_a_start),
-		cmocka_unit_test(fdtab__is_awaited_by_who_reads),
+		cmocka_unit_test(fdtab__an_accepted_socket_is_shared_by_a_fork),
 		cmocka_unit_test(fdtab__finds_the_next_that_is_wanted),
 	};
 

@@ -164,34 +164,6 @@ static void presence__is_ones_own(void **state)
 	assert_int_not_equal(access(name, F_OK), 0);
 }
 
-/* There it may have any port, also one that its user may not have here. */
-static void listen_elsewhere(const struct scene *s)
-{
-	struct aw_request request = new_request(AW_REQUEST_LISTEN);
-	struct sockaddr_in any = { .sin_family = AF_INET };
-	struct aw_reply answer;
-	int fd;
-
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
-		_exit(NOT_ALLOWED);
-	fd = socket(AF_INET, SOCK_STREAM, 0);
-	CHECK(bind(fd, (struct sockaddr *)&any, sizeof(any)) == 0 && listen(fd, 1) == 0);
-	CHECK(ask(s, &request, &fd, 1, &answer) == NO_ANSWER);
-	request.kind = AW_REQUEST_DECIDE;
-	CHECK(ask(s, &request, &fd, 1, &answer) == NO_ANSWER);
-}
-
-static void listener__is_of_our_network(void **state)
-{
-	uint64_t cookie;
-	socklen_t len = sizeof(cookie);
-	struct scene *s = *state;
-
-	if (getsockopt(s->listener, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) != 0)
-		skip();
-	as_another(listen_elsewhere, s);
-}
-
 static int make_arena(uint64_t ino, unsigned number, bool sealed)
 {
 	struct aw_arena_table *table;
@@ -262,7 +234,6 @@ int main(void)
 		REQUESTS_TEST(fds__are_looked_at),
 		REQUESTS_TEST(numbers__are_looked_at),
 		REQUESTS_TEST(presence__is_ones_own),
-		REQUESTS_TEST(listener__is_of_our_network),
 		REQUESTS_TEST(record__is_its_sockets_own),
 		REQUESTS_TEST(record__is_of_the_proxys_user),
 	};

@@ -56,7 +56,7 @@ int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t 
 	F(poll) F(ppoll) \
 	F(select) F(pselect) F(epoll_ctl) F(epoll_wait) F(epoll_pwait) \
 	F(epoll_pwait2) F(getsockopt) F(setsockopt) F(getsockname) F(getpeername) \
-	F(fdopen) F(fclose) F(execve) F(execvpe) F(fexecve) \
+	F(fdopen) F(fclose) F(freopen) F(freopen64) F(execve) F(execvpe) F(fexecve) \
 	F(posix_spawn) F(posix_spawnp) F(syscall) F(prctl) F(fork) F(_Fork) F(clone) F(vfork) F(daemon) \
 	F(forkpty) F(system) F(popen) F(_exit) F(quick_exit) F(sigaction) F(signal) F(sysv_signal) \
 	F(vdprintf) F(__vdprintf_chk) F(preadv64v2) F(pwritev64v2) \

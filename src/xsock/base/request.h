@@ -24,21 +24,12 @@
  */
 enum aw_request_kind {
 	AW_REQUEST_START = 1, /* TCP, far, near: start MPA on TCP and bridge it */
-	/* TCP, reply: answer probes for this listener; `records`: its program has them */
-	AW_REQUEST_LISTEN,
-	AW_REQUEST_ACCEPTED, /* TCP: the program has accepted it, and may close the listener next */
-	/* TCP, reply: was its client's probe answered yes? If not, it never will be */
-	AW_REQUEST_DECIDE,
-	/* TCP: its program has closed it before the Request that its client sends */
-	AW_REQUEST_FAREWELL,
 	AW_REQUEST_GET_OPTION, /* near, reply: get a kept option */
 	AW_REQUEST_SET_OPTION, /* near, reply: set a kept option or SO_LINGER */
 	/* near, reply: send the TCP socket, on which the sender gets or sets an option */
 	AW_REQUEST_SOCKET,
 	AW_REQUEST_DRAINED, /* near, reply: has the peer all bytes? EAGAIN: it has not */
 	AW_REQUEST_ERROR, /* near, reply: the errno that the connection ended with, or 0 */
-	/* reply (none at the door): close the UDP port of local, which the program binds */
-	AW_REQUEST_RELEASE,
 	AW_REQUEST_RECORD, /* TCP, far, near, arena, reply: bridge the socket's slot unless it is */
 	AW_REQUEST_PRESENT, /* the sender has got connections by fork or exec: serve its status */
 };
@@ -48,18 +39,14 @@ struct aw_request {
 	uint8_t kind, role, mode, nodelay;
 	uint8_t threads; /* the program has several threads */
 	uint8_t alone; /* no other process holds the slot */
-	/* the program has records, so that the answer to its client's probe stays */
-	uint8_t records;
 	uint32_t slot; /* the number of the record's slot */
 	int32_t fd; /* the program's fd, for the status */
 	int32_t level, name, len; /* an option; len: the bytes of value */
 	uint8_t value[AW_REQUEST_VALUE_MAX];
-	/* RELEASE: from the sender; else, as all below, filled in by the proxy process */
-	struct sockaddr_storage local;
+	/* filled in by the proxy process */
 	struct sockaddr_storage remote;
 	int32_t pid;
-	bool v6only, shares_port; /* IPV6_V6ONLY, SO_REUSEPORT */
-	uint64_t ino; /* of near, or of the listener */
+	uint64_t ino; /* of near */
 };
 
 /*

@@ -3,7 +3,7 @@
 // remote address, so that a rule with one stays open until there is a connection.
 #include "xsock/base/rules.h"
 
-#include "xsock/base/probe_wire.h"
+#include "xsock/base/ip.h"
 #include "xsock/base/rule.h"
 
 #include <fnmatch.h>
@@ -31,7 +31,7 @@ static struct address address_of(const struct sockaddr *sa)
 	uint8_t ip[16];
 
 	/* another family is in no rule */
-	if (!sa || !aw_probe_addr(sa, ip, &a.port))
+	if (!sa || !aw_ip_get(sa, ip, &a.port))
 		return a;
 	a.port = ntohs(a.port);
 	a.family = memcmp(ip, mapped, sizeof(mapped)) == 0 ? AF_INET : AF_INET6;
@@ -132,28 +132,23 @@ bool aw_xs_rules_are_settled(const struct aw_xs_rules *rules, const struct aw_xs
 	return true;
 }
 
-static bool may_yield(const struct aw_xs_rules *rules, const struct aw_xs_query *q, bool with_auto)
+bool aw_xs_rules_may_be(const struct aw_xs_rules *rules, const struct aw_xs_query *q,
+			enum aw_xs_mode mode)
 {
 	for (size_t i = 0; i < rules->count; i++) {
 		enum match match = match_rule(&rules->rule[i], q);
-		enum aw_xs_mode mode = rules->rule[i].mode;
 
-		if (match != MATCH_NO && (mode == AW_XS_ON || (mode == AW_XS_AUTO && with_auto)))
+		if (match != MATCH_NO && rules->rule[i].mode == mode)
 			return true;
 		if (match == MATCH_YES)
 			return false;
 	}
-	return with_auto && mode_without_match(rules) != AW_XS_OFF;
+	return mode_without_match(rules) == mode;
 }
 
 bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
 {
-	return may_yield(rules, q, true);
-}
-
-bool aw_xs_rules_may_be_on(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
-{
-	return may_yield(rules, q, false);
+	return aw_xs_rules_may_be(rules, q, AW_XS_ON) || aw_xs_rules_may_be(rules, q, AW_XS_AUTO);
 }
 
 size_t aw_xs_rules_count(const struct aw_xs_rules *rules)

@@ -2,7 +2,7 @@
 // The grammar of ANYWARP_SOCKETS_RULES, which decides the mode of each socket. One rule a line, the
 // first that matches decides, '#' begins a comment:
 //
-//     on|auto|off [program=GLOB] [local=ADDR[/LEN]] [remote=ADDR[/LEN]] [port=N|N-M] [listen|connect]
+//     on|auto|off|rsockets [program=GLOB] [local=ADDR[/LEN]] [remote=ADDR[/LEN]] [port=N|N-M] [listen|connect]
 //
 // These functions read no environment and no file. Called by process/mode.c and src/cli.
 #ifndef XSOCK_BASE_RULES_H
@@ -24,7 +24,15 @@ enum aw_xs_mode {
 	AW_XS_OFF = 0,
 	AW_XS_ON = 1,
 	AW_XS_AUTO = 2,
+	AW_XS_RSOCKETS =
+		3, /* as ON, towards servers of another implementation's rsockets; by rules alone */
 };
+
+/* Returns whether a connection in that mode is iWARP, and never anything else. */
+static inline bool aw_xs_mode_is_iwarp(enum aw_xs_mode mode)
+{
+	return mode == AW_XS_ON || mode == AW_XS_RSOCKETS;
+}
 
 struct aw_xs_rules;
 
@@ -64,8 +72,9 @@ enum aw_xs_mode aw_xs_rules_mode(const struct aw_xs_rules *rules, const struct a
  * that side.
  */
 bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q);
-/* The same for ON alone. */
-bool aw_xs_rules_may_be_on(const struct aw_xs_rules *rules, const struct aw_xs_query *q);
+/* The same for one mode. */
+bool aw_xs_rules_may_be(const struct aw_xs_rules *rules, const struct aw_xs_query *q,
+			enum aw_xs_mode mode);
 
 /*
  * Returns whether the mode is the same whatever the parts of q are that are not known; *mode is that mode. False:

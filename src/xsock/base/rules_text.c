@@ -16,9 +16,9 @@
 
 #define QUOTE_MAX 48 /* bytes of the user's text that an error repeats */
 #define PORT_MAX 65535
-#define GRAMMAR                                                                           \
-	"on|auto|off [program=GLOB] [local=ADDR[/LEN]] [remote=ADDR[/LEN]] [port=N|N-M] " \
-	"[listen|connect]"
+#define GRAMMAR                                                                       \
+	"on|auto|off|rsockets [program=GLOB] [local=ADDR[/LEN]] [remote=ADDR[/LEN]] " \
+	"[port=N|N-M] [listen|connect]"
 
 /* The buffer that an error is written to. */
 struct error_buf {
@@ -47,7 +47,7 @@ enum {
 	KEY_SIDE = ARRAY_LEN(keys), /* the bit of listen or connect in `given` */
 };
 
-static const char *const modes[] = { "off", "on", "auto" };
+static const char *const modes[] = { "off", "on", "auto", "rsockets" };
 static const char *const sides[] = { "", "listen", "connect" };
 
 static bool is_blank(char c)
@@ -265,7 +265,8 @@ static bool read_rule(struct aw_slice line, struct aw_xs_rule *rule, struct erro
 
 	*rule = (struct aw_xs_rule){ .mode = AW_XS_OFF };
 	if (!aw_slice_find(word, modes, ARRAY_LEN(modes), &mode))
-		return write_error(error, word, "a rule begins with on, auto or off: " GRAMMAR);
+		return write_error(error, word,
+				   "a rule begins with on, auto, off or rsockets: " GRAMMAR);
 	rule->mode = (enum aw_xs_mode)mode;
 	for (word = next_word(&line); word.len; word = next_word(&line)) {
 		if (!read_word(word, rule, &given, error))

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A dump is one request, which the kernel filters by state and port: for listeners the kernel visits
-// the listening sockets only. /proc/net/tcp goes on to the table of connections, which takes 1.7 ms
-// where that table is large.
+// A dump is one request, which the kernel filters by state.
 #include "xsock/base/sockdiag.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -25,7 +22,6 @@
  * linux/tcp.h, whose tcp_info is newer.
  */
 #define STATE_TIME_WAIT 6
-#define STATE_LISTEN 10
 #define STATE_NEW_SYN_RECV 12
 /* A socket in one of these has no inode. */
 #define STATES_OF_NO_FILE (1u << STATE_TIME_WAIT | 1u << STATE_NEW_SYN_RECV)
@@ -89,90 +85,6 @@ static bool dump_sockets(const struct inet_diag_req_v2 *body, use_sock_fn *use_s
 	whole = send_request(fd, body, NLM_F_DUMP, 0) && read_dump(fd, use_sock, arg);
 	close(fd);
 	return whole;
-}
-
-struct listeners {
-	uint64_t *inodes;
-	int max, count;
-};
-
-static void add_listener(const struct inet_diag_msg *sock, size_t len, void *arg)
-{
-	struct listeners *found = arg;
-
-	(void)len;
-	if (found->count < found->max)
-		found->inodes[found->count++] = sock->idiag_inode;
-}
-
-int aw_sockdiag_listeners(uint16_t port, bool ipv6, uint64_t *inodes, int max)
-{
-	const struct inet_diag_req_v2 wanted = {
-		.sdiag_family = ipv6 ? AF_INET6 : AF_INET,
-		.sdiag_protocol = IPPROTO_TCP,
-		.idiag_states = 1u << STATE_LISTEN,
-		.id.idiag_sport = port,
-	};
-	struct listeners found = { .inodes = inodes, .max = max };
-
-	return dump_sockets(&wanted, add_listener, &found) ? found.count : -1;
-}
-
-/* Reads the answer to request seq, which the kernel has given by now, if it tells of a listener. */
-static bool read_listener(int fd, uint32_t seq, uint64_t *ino)
-{
-	struct {
-		struct nlmsghdr head;
-		struct inet_diag_msg sock;
-		uint8_t more[512];
-	} reply;
-	ssize_t got = recv(fd, &reply, sizeof(reply), MSG_DONTWAIT);
-
-	if (got < (ssize_t)NLMSG_LENGTH(sizeof(reply.sock)) || reply.head.nlmsg_seq != seq ||
-	    reply.head.nlmsg_type != SOCK_DIAG_BY_FAMILY || reply.sock.idiag_state != STATE_LISTEN)
-		return false;
-	*ino = reply.sock.idiag_inode;
-	return true;
-}
-
-static void fill_id(struct inet_diag_sockid *id, const struct sockaddr_storage *local)
-{
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-
-	id->idiag_cookie[0] = id->idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-	if (local->ss_family == AF_INET) {
-		memcpy(&v4, local, sizeof(v4));
-		id->idiag_sport = v4.sin_port;
-		memcpy(id->idiag_src, &v4.sin_addr, sizeof(v4.sin_addr));
-		return;
-	}
-	memcpy(&v6, local, sizeof(v6));
-	id->idiag_sport = v6.sin6_port;
-	id->idiag_if = v6.sin6_scope_id;
-	memcpy(id->idiag_src, &v6.sin6_addr, sizeof(v6.sin6_addr));
-}
-
-bool aw_sockdiag_listener(const struct sockaddr_storage *local, uint64_t *ino)
-{
-	static int fd = -1;
-	static uint32_t seq;
-	struct inet_diag_req_v2 wanted = {
-		.sdiag_family = (uint8_t)local->ss_family,
-		.sdiag_protocol = IPPROTO_TCP,
-		.idiag_states = 1u << STATE_LISTEN,
-	};
-
-	if (fd < 0)
-		fd = open_netlink();
-	if (fd < 0)
-		return false;
-	fill_id(&wanted.id, local);
-	if (send_request(fd, &wanted, 0, ++seq) && read_listener(fd, seq, ino))
-		return true;
-	close(fd); /* so that a late answer is not taken for that to a later request */
-	fd = -1;
-	return false;
 }
 
 /*

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Finds TCP sockets by sock_diag(7): those that listen at a port, or all connections; and the
-// inode behind a process's fd. Called by proxy/listeners.c, proxy/status.c, framed/census.c and src/cli.
+// Finds all TCP sockets by sock_diag(7), and the inode behind a process's fd. Called by proxy/status.c, framed/census.c and src/cli.
 #ifndef XSOCK_BASE_SOCKDIAG_H
 #define XSOCK_BASE_SOCKDIAG_H
 
@@ -22,20 +21,6 @@ struct aw_sockdiag_conn {
 };
 
 typedef void aw_sockdiag_fn(const struct aw_sockdiag_conn *conn, void *arg);
-
-/*
- * Stores the inodes of at most max listeners at port, which is in network byte order, and returns their number; -1: this
- * kernel has no sock_diag for TCP, or the process may not use it.
- */
-int aw_sockdiag_listeners(uint16_t port, bool ipv6, uint64_t *inodes, int max);
-
-/*
- * Stores the inode of the socket that would get a connection to local, one of several that share the port. It costs two
- * system calls, where the kernel goes through its whole table of listeners for the function above. False: no socket that is
- * bound to no interface listens there, or the kernel does not tell. The function keeps a socket of its own, so that one
- * thread alone may call it.
- */
-bool aw_sockdiag_listener(const struct sockaddr_storage *local, uint64_t *ino);
 
 /*
  * Calls use for each TCP socket of the thread's network namespace, listeners among them. Returns

@@ -18,6 +18,7 @@
 #include "xsock/process/proxy.h"
 
 #define CHUNK_SLOTS 64u /* 9.5 MB of address space */
+#define SWEEP_SLOTS 64u /* so many slots of killed processes may keep their pages */
 
 static _Atomic(struct aw_arena_table *) arena; /* set after arena_fd */
 static _Atomic(char *) chunks[AW_ARENA_SLOTS / CHUNK_SLOTS];
@@ -162,9 +163,20 @@ static void lock_init(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&attr);
 }
 
+/* Returns the slot's entry, or NULL if the process has given up the arena. A thread that was too late for that meets empty memory. */
+static struct aw_arena_entry *entry_of(const struct aw_slot *slot)
+{
+	struct aw_arena_table *table = arena;
+	unsigned number = aw_arena_number(slot);
+
+	return table && number < AW_ARENA_SLOTS ? &table->entries[number] : NULL;
+}
+
 uint64_t aw_arena_ino(const struct aw_slot *slot)
 {
-	return atomic_load(&arena->entries[aw_arena_number(slot)].ino);
+	struct aw_arena_entry *entry = entry_of(slot);
+
+	return entry ? atomic_load(&entry->ino) : 0;
 }
 
 static struct aw_slot *slot_init(unsigned number, uint64_t ino)
@@ -181,6 +193,7 @@ static struct aw_slot *slot_init(unsigned number, uint64_t ino)
 	atomic_store(&slot->broken, false);
 	atomic_store(&slot->failure, 0);
 	atomic_store(&slot->mode, 0);
+	atomic_store(&slot->role, 0);
 	atomic_store(&slot->readers, 0);
 	atomic_store(&slot->given, 0);
 	atomic_store(&slot->proxy, 0);
@@ -233,28 +246,58 @@ static bool is_claimed_by_others(unsigned number)
 	return aw_libc()->fcntl(arena_fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-/*
- * Frees the slots that no living process has locked: a killed process has not given up its slots.
- */
-static void free_unlocked(void)
+/* Frees a slot that no living process has locked, and gives its pages back. FRESH keeps others off meanwhile. */
+static void free_slot(unsigned number, uint64_t word)
 {
-	for (uint32_t i = 0; i < AW_ARENA_SLOTS; i++) {
+	struct aw_arena_entry *entry = &arena->entries[number];
+	uint64_t mine = (word & ~(uint64_t)AW_ENTRY_HOLDERS) + AW_ENTRY_FRESH + 1;
+
+	if (!atomic_compare_exchange_strong(&entry->word, &word, mine))
+		return;
+	(void)fallocate(arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(off_t)aw_arena_slot_at(number), (off_t)aw_arena_slot_size());
+	atomic_fetch_sub(&entry->word, AW_ENTRY_FRESH + 1);
+	aw_table_lower_next(arena, number);
+}
+
+void aw_arena_sweep(void)
+{
+	uint32_t end = arena ? atomic_load(&arena->end) : 0, others = 0;
+
+	for (uint32_t i = 0; i < end; i++) {
 		uint64_t word = atomic_load(&arena->entries[i].word);
 
-		if (word & AW_ENTRY_HOLDERS && !(word & AW_ENTRY_FRESH) &&
-		    !atomic_load(&claims[i]) && !is_claimed_by_others(i))
-			atomic_compare_exchange_strong(&arena->entries[i].word, &word,
-						       word & ~(uint64_t)AW_ENTRY_HOLDERS);
+		if (!(word & AW_ENTRY_HOLDERS) || word & AW_ENTRY_FRESH || atomic_load(&claims[i]))
+			continue;
+		if (is_claimed_by_others(i))
+			others++; /* and cost a system call */
+		else
+			free_slot(i, word);
 	}
+	if (arena)
+		atomic_store(&arena->takes_left, (int32_t)(others + SWEEP_SLOTS));
+}
+
+/* Notes that a slot is in use. Every so many takes, of all processes, one looks for slots that killed processes have left. */
+static void note_use(uint32_t number)
+{
+	uint32_t end = atomic_load(&arena->end);
+
+	while (end <= number && !atomic_compare_exchange_weak(&arena->end, &end, number + 1))
+		;
+	if (atomic_fetch_sub(&arena->takes_left, 1) <= 0)
+		aw_arena_sweep();
 }
 
 struct aw_slot *aw_arena_take(uint64_t ino)
 {
 	struct aw_slot *slot = aw_arena_open() ? take_free(ino) : NULL;
 
+	if (slot)
+		note_use(aw_arena_number(slot));
 	if (slot || !arena)
 		return slot;
-	free_unlocked();
+	aw_arena_sweep();
 	return take_free(ino);
 }
 
@@ -281,7 +324,9 @@ void aw_arena_bridge(struct aw_slot *slot, uint64_t proxy)
 
 bool aw_arena_is_alone(const struct aw_slot *slot)
 {
-	return (atomic_load(&arena->entries[aw_arena_number(slot)].word) & AW_ENTRY_HOLDERS) == 1;
+	struct aw_arena_entry *entry = entry_of(slot);
+
+	return entry && (atomic_load(&entry->word) & AW_ENTRY_HOLDERS) == 1;
 }
 
 void aw_arena_share(struct aw_slot *slot)
@@ -305,6 +350,8 @@ void aw_arena_leave(struct aw_slot *slot)
 	unsigned number = aw_arena_number(slot);
 	struct flock lock = aw_entry_lock(number, F_UNLCK);
 
+	if (number == AW_ARENA_SLOTS)
+		return;
 	if (atomic_fetch_sub(&claims[number], 1) == 1)
 		(void)aw_libc()->fcntl(arena_fd, F_SETLK, &lock);
 	aw_arena_unshare(slot);
@@ -319,6 +366,17 @@ bool aw_arena_is_of(const uid_t users[3])
 	return users[0] == file.st_uid || users[1] == file.st_uid || users[2] == file.st_uid;
 }
 
+/*
+ * Puts empty memory of this process in the place of a part, at one moment: a thread that still reads there meets no fault. Where the
+ * kernel cannot do that, the part goes in any case.
+ */
+static void replace_part(void *part, size_t len)
+{
+	if (mmap(part, len, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+		munmap(part, len);
+}
+
 void aw_arena_abandon(void)
 {
 	struct aw_arena_table *table = arena;
@@ -328,13 +386,14 @@ void aw_arena_abandon(void)
 		return;
 	arena = NULL;
 	arena_fd = -1;
-	munmap(table, sizeof(*table));
+	replace_part(table, sizeof(*table));
 	for (unsigned i = 0; i < AW_ARENA_SLOTS / CHUNK_SLOTS; i++) {
 		char *part = atomic_exchange(&chunks[i], NULL);
 
 		if (part)
-			munmap(part, chunk_size());
+			replace_part(part, chunk_size());
 	}
+	aw_arena_disclaim();
 	aw_fdtab_forget(fd);
 	aw_libc()->close(fd);
 }

@@ -39,7 +39,12 @@ bool aw_arena_is_alone(const struct aw_slot *slot);
  */
 void aw_arena_bridge(struct aw_slot *slot, uint64_t proxy);
 uint32_t aw_arena_bridges(void);
+/* Returns AW_ARENA_SLOTS for a slot of an arena that the process has given up. */
 unsigned aw_arena_number(const struct aw_slot *slot);
+static inline bool aw_arena_has(const struct aw_slot *slot)
+{
+	return aw_arena_number(slot) < AW_ARENA_SLOTS;
+}
 /* The inode of the slot's TCP socket. */
 uint64_t aw_arena_ino(const struct aw_slot *slot);
 /* Adds a hold for one more process, or gives one up. */
@@ -52,12 +57,14 @@ bool aw_arena_claim(const struct aw_slot *slot);
  * an arena.
  */
 bool aw_arena_is_of(const uid_t users[3]);
+/* Frees the slots of killed processes, which have not given them up, and their pages. */
+void aw_arena_sweep(void);
 /*
- * Unmaps and closes the arena, so that the process may make another. The process has no slot and
- * one thread.
+ * Gives up and closes the arena, so that the process may make another. No thread of the process works on a record, and none begins
+ * to. Slots stay valid addresses, of empty memory.
  */
 void aw_arena_abandon(void);
-/* Forgets, in the child of a fork, the locks that its parent has. */
+/* Forgets the locks on slots: in the child of a fork they are its parent's. */
 void aw_arena_disclaim(void);
 /*
  * Adds a hold of this process's: the slot's byte stays locked until the last of them is given up. aw_arena_leave

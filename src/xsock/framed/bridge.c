@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "xsock/base/libc.h"
+#include "xsock/framed/answer.h"
 #include "xsock/framed/bridged.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
@@ -103,12 +104,19 @@ static bool survives_exec(int fd)
 	return !(aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC);
 }
 
+/* Returns whether something is left to be done for the connection when this process can do no more for it. */
+static bool owes(struct aw_slot *slot, int fd, bool ending)
+{
+	return aw_slot_has_debt(slot) ||
+	       (ending && aw_answer_is_due(slot) && aw_answer_is_owed(slot, fd));
+}
+
 static void set_add_each(struct aw_sock *sock, int fd, void *arg)
 {
 	struct bridge_set *set = arg;
 
 	if (sock->state == AW_FD_FRAMED && set->count < BATCH_MAX &&
-	    (!set->choice.owing || aw_slot_has_debt(sock->slot)) && aw_fdtab_get(fd) == sock &&
+	    (!set->choice.owing || owes(sock->slot, fd, set->choice.ending)) && aw_fdtab_get(fd) == sock &&
 	    (!set->choice.surviving || survives_exec(fd)) &&
 	    (!set->choice.proxy || atomic_load(&sock->slot->proxy) == set->choice.proxy))
 		set_add(set, sock, fd);
@@ -122,18 +130,11 @@ static void set_add_fd(struct bridge_set *set, int fd)
 		set_add(set, sock, fd);
 }
 
-static void drop_slot(struct aw_sock *sock)
-{
-	sock->slot = NULL;
-	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd))
-		atomic_store(&aw_fdtab_slots[fd], NULL);
-}
-
 static void bridge_settle(struct aw_sock *sock, bool bridged)
 {
 	aw_fdtab_lock();
 	if (bridged)
-		drop_slot(sock);
+		aw_fdtab_drop_slot(sock);
 	else
 		aw_fdtab_set_state(sock, AW_FD_FRAMED);
 	aw_fdtab_release(sock);
@@ -154,16 +155,17 @@ static void flush_again(struct aw_slot *slot, int fd)
 static int bridge_socket(struct aw_sock *sock, int fd, bool ending)
 {
 	struct aw_slot *slot = sock->slot;
+	/* In state STARTING no thread of this process begins to work on it. */
+	bool drained = aw_fdtab_drain_socket(sock);
 	int err;
 
-	/* In state STARTING no thread of this process begins to work on it. */
-	aw_slot_drain(slot, fd);
 	aw_slot_stop_flush(slot);
 	aw_slot_keep(slot, fd);
 	err = aw_swap_socket(sock, fd, request_bridge);
 	bridge_settle(sock, !err);
 	if (!err) {
-		aw_arena_leave(slot);
+		if (drained) /* else a thread that does not come out keeps the slot taken */
+			aw_arena_leave(slot);
 		return 0;
 	}
 	aw_log(AW_LOG_ERROR, "fd %d cannot be handed to the proxy process and stays a record: %s",
@@ -259,6 +261,65 @@ static void bridge_all(struct bridge_choice choice)
 void aw_framed_bridge_all(bool surviving)
 {
 	bridge_all((struct bridge_choice){ .surviving = surviving });
+}
+
+/* Replaces a socket by an unconnected one: its record is not this process's any more. */
+static void end_record(struct aw_sock *sock)
+{
+	int fresh = aw_libc()->socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct aw_slot *slot = sock->slot;
+
+	(void)aw_fdtab_drain_socket(sock);
+	aw_registration_read(&sock, 1);
+	aw_fdtab_lock();
+	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd)) {
+		aw_log(AW_LOG_ERROR,
+		       "fd %d ends: its record is the former user's, and was not handed to the proxy process",
+		       fd);
+		if (fresh < 0 || aw_registration_swap(sock, fd, fresh) != 0)
+			aw_libc()->close(fd);
+	}
+	aw_fdtab_drop_slot(sock);
+	aw_fdtab_drop(sock);
+	aw_fdtab_release(sock);
+	aw_fdtab_unlock();
+	aw_arena_leave(slot);
+	if (fresh >= 0)
+		aw_libc()->close(fresh);
+}
+
+/* Makes the first FRAMED socket STARTING, and holds it. */
+static void claim_first(struct aw_sock *sock, int fd, void *arg)
+{
+	struct aw_sock **found = arg;
+
+	(void)fd;
+	if (*found || sock->state != AW_FD_FRAMED)
+		return;
+	aw_fdtab_hold(sock);
+	aw_fdtab_set_state(sock, AW_FD_STARTING);
+	*found = sock;
+}
+
+void aw_framed_give_up(void)
+{
+	struct aw_sock *sock;
+	struct guard guard;
+
+	guard_begin(&guard);
+	do {
+		sock = NULL;
+		aw_fdtab_lock();
+		aw_fdtab_each(claim_first, &sock);
+		aw_fdtab_unlock();
+		if (sock)
+			end_record(sock);
+	} while (sock);
+	aw_slot_stop_flushes();
+	aw_slot_forget_waiters();
+	(void)aw_fdtab_drain_all();
+	aw_arena_abandon();
+	(void)guard_end(&guard, 0);
 }
 
 void aw_framed_bridge_owing(bool ending)

@@ -29,6 +29,11 @@ void aw_framed_bridge_all(bool surviving);
  */
 void aw_framed_bridge_owing(bool ending);
 /*
+ * Gives up the arena: the process has become another user. Ends the connections that are FRAMED yet: they could not be bridged. No
+ * other thread makes a socket STARTING meanwhile.
+ */
+void aw_framed_give_up(void);
+/*
  * Called in a child of vfork() before an exec: bridges the child's fds that the exec leaves open.
  */
 void aw_framed_bridge_borrowed(void);

@@ -112,7 +112,7 @@ static enum aw_xs_mode read_mode(int arena, unsigned number)
 
 	if (pread(arena, &mode, 1, at) != 1)
 		return AW_XS_OFF;
-	return mode == AW_XS_ON || mode == AW_XS_AUTO ? (enum aw_xs_mode)mode : AW_XS_OFF;
+	return aw_xs_mode_is_iwarp((enum aw_xs_mode)mode) ? (enum aw_xs_mode)mode : AW_XS_OFF;
 }
 
 static void note_entry(struct census *census, unsigned number, struct copied_entry entry)

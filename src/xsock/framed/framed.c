@@ -6,58 +6,29 @@
 #include <pthread.h>
 
 #include "base/log.h"
-#include "record/startup.h"
 #include "xsock/base/libc.h"
+#include "xsock/framed/answer.h"
 #include "xsock/framed/bridge.h"
+#include "xsock/framed/hello.h"
 #include "xsock/framed/slot.h"
 #include "xsock/process/mode.h"
+#include "xsock/process/patience.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/registration.h"
-#include "xsock/stream/msg.h"
-
-enum aw_offer aw_framed_judge(const void *bytes, size_t got, size_t *wanted)
-{
-	struct aw_xs_hello hello;
-	const uint8_t *data;
-	size_t len;
-
-	switch (aw_startup_get(bytes, got, false, wanted, &data, &len)) {
-	case AW_STARTUP_MORE:
-		*wanted -= got;
-		return AW_OFFER_MORE;
-	case AW_STARTUP_WHOLE:
-		if (aw_xs_hello_get(data, len, &hello) && hello.ext & AW_XS_EXT_RECORD)
-			return AW_OFFER_WHOLE;
-		break;
-	case AW_STARTUP_WRONG:
-		break;
-	}
-	return AW_OFFER_NONE;
-}
-
-static void fill_hello(uint8_t bytes[AW_XS_HELLO_LEN])
-{
-	const struct aw_xs_hello hello = {
-		.net = aw_xs_host_is_net(),
-		.anywarp = true,
-		.ext = AW_XS_EXT_RECORD,
-	};
-
-	aw_xs_hello_put(bytes, &hello);
-}
 
 static int record_begin(struct aw_slot *slot, enum aw_role role, int fd)
 {
 	uint8_t hello[AW_XS_HELLO_LEN];
 	int err;
 
-	fill_hello(hello);
+	aw_hello_fill(hello);
 	if (role == AW_ROLE_ACTIVE)
 		return -aw_record_initiate(&slot->record, fd, hello, sizeof(hello));
 	err = -aw_record_take_request(fd);
-	if (!err)
-		aw_record_respond(&slot->record, hello, sizeof(hello));
-	return err;
+	if (err)
+		return err;
+	aw_record_respond(&slot->record, hello, sizeof(hello));
+	return -aw_record_answer(&slot->record, fd);
 }
 
 /*
@@ -71,36 +42,89 @@ static void find_crc(void)
 	aw_fdtab_unlock();
 }
 
+/* Begins the record, unless another process that holds the slot has done so. */
+static int record_begin_once(struct aw_slot *slot, const struct aw_sock *sock, int fd)
+{
+	struct aw_slot_options options = aw_slot_read_options(fd);
+	struct aw_half half;
+	int err = options.peek_offset < 0 ? aw_half_enter(&half, slot, &slot->tx_lock, fd) : ENOMEM;
+
+	if (err)
+		return err;
+	if (!aw_framed_is_begun(slot)) {
+		err = record_begin(slot, sock->role, fd);
+		if (!err) {
+			aw_slot_take_options(slot, fd, options);
+			atomic_store(&slot->mode, (uint8_t)sock->mode);
+			atomic_store(&slot->role, (uint8_t)sock->role);
+		}
+	}
+	aw_half_leave(&half);
+	return err;
+}
+
 int aw_framed_start(struct aw_sock *sock, int fd)
 {
 	static pthread_once_t crc_once = PTHREAD_ONCE_INIT;
-	struct aw_slot_options options = aw_slot_read_options(fd);
-	struct aw_slot *slot = options.peek_offset < 0 ? aw_arena_take(sock->ino) : NULL;
+	struct aw_slot *slot = sock->slot ? sock->slot : aw_arena_take(sock->ino);
+	socklen_t len = sizeof(sock->remote);
 	int err;
 
 	pthread_once(&crc_once, find_crc);
 	if (!slot)
 		return ENOMEM;
-	err = record_begin(slot, sock->role, fd);
+	err = record_begin_once(slot, sock, fd);
 	if (err) {
-		aw_arena_leave(slot);
+		if (!sock->slot)
+			aw_arena_leave(slot);
 		return err;
 	}
-	aw_slot_take_options(slot, fd, options);
-	atomic_store(&slot->mode, (uint8_t)sock->mode);
-	slot->role = (uint8_t)sock->role;
 	aw_fdtab_lock();
 	sock->slot = slot;
+	sock->due_ns = sock->role == AW_ROLE_ACTIVE ? aw_patience_begin() : 0;
+	if (sock->due_ns) /* for the log, should the server not answer */
+		(void)aw_libc()->getpeername(fd, (struct sockaddr *)&sock->remote, &len);
 	aw_registration_narrow(sock); /* the epoll sets get back the program's own registrations */
 	aw_fdtab_set_state(sock, AW_FD_FRAMED);
 	aw_fdtab_unlock();
 	return 0;
 }
 
+bool aw_framed_has_begun(struct aw_slot *slot, int fd)
+{
+	struct aw_half half;
+
+	if (aw_half_enter(&half, slot, &slot->tx_lock, fd) == 0)
+		aw_half_leave(&half);
+	return aw_framed_is_begun(slot);
+}
+
+/* Reserves a slot for a connection that this process and a child may both begin. */
+static void reserve_slot(struct aw_sock *sock, int fd, void *unused)
+{
+	(void)fd;
+	(void)unused;
+	if (sock->state != AW_FD_PENDING || sock->role != AW_ROLE_PASSIVE || sock->error ||
+	    sock->extended)
+		return;
+	if (!sock->slot)
+		sock->slot = aw_arena_take(sock->ino);
+	sock->shared |= sock->slot != NULL;
+}
+
+void aw_framed_reserve(void)
+{
+	if (!aw_mode_records() || aw_fdtab_is_vfork_child() || !aw_arena_open())
+		return;
+	aw_fdtab_lock();
+	aw_fdtab_each(reserve_slot, NULL);
+	aw_fdtab_unlock();
+}
+
 void aw_framed_prepare_relatives(void)
 {
 	if (aw_mode_records() && !aw_fdtab_is_vfork_child() &&
-	    (aw_mode_may(true) || aw_mode_may(false)))
+	    (aw_mode_may_iwarp(true) || aw_mode_may_iwarp(false)))
 		(void)aw_arena_open();
 	aw_framed_bridge_owing(false);
 }
@@ -249,9 +273,13 @@ bool aw_framed_inherit(const struct aw_slot_set *set, unsigned number, struct aw
 		return false;
 	claim_slot(slot);
 	*sock = (struct aw_sock){
-		.state = AW_FD_FRAMED,
-		.mode = (enum aw_xs_mode)atomic_load(&slot->mode),
-		.role = (enum aw_role)slot->role,
+		.state = aw_framed_is_begun(slot) ? AW_FD_FRAMED : AW_FD_PENDING,
+		.mode = aw_framed_is_begun(slot) ? (enum aw_xs_mode)atomic_load(&slot->mode)
+						 : AW_XS_ON,
+		.role = aw_framed_is_begun(slot) ? (enum aw_role)atomic_load(&slot->role)
+						 : AW_ROLE_PASSIVE,
+		.shared = true,
+		.due_ns = aw_framed_is_begun(slot) ? 0 : aw_patience_begin(),
 		.ino = aw_arena_ino(slot),
 		.proxy = aw_proxy_id(),
 		.slot = slot,
@@ -259,16 +287,13 @@ bool aw_framed_inherit(const struct aw_slot_set *set, unsigned number, struct aw
 	return true;
 }
 
-/*
- * Waits until no thread works on the slot, and gives it up. No thread begins to: aw_slots_released
- * is set.
- */
 static void release_slot(struct aw_sock *sock, int fd, void *unused)
 {
 	(void)unused;
 	if (!is_slots_first(sock, fd))
 		return;
-	aw_slot_drain(sock->slot, fd);
+	if (aw_answer_is_due(sock->slot))
+		aw_answer_close(sock->slot, fd);
 	aw_arena_leave(sock->slot);
 }
 
@@ -279,12 +304,15 @@ void aw_framed_end(void)
 	aw_framed_bridge_owing(true);
 	if (atomic_exchange(&aw_slots_released, true))
 		return;
+	/* No thread begins to work on a record now. */
+	(void)aw_fdtab_drain_all();
 	aw_fdtab_lock();
 	aw_fdtab_each(release_slot, NULL);
 	aw_fdtab_unlock();
 }
 
-__attribute__((destructor)) static void framed_fini(void)
+/* Runs after the destructor that begins connections which their program has not used (preload/settle.c). */
+__attribute__((destructor(200))) static void framed_fini(void)
 {
 	aw_framed_end();
 }

@@ -15,21 +15,23 @@
 #include "xsock/process/fdtab.h"
 
 /*
- * aw_framed_judge() returns how much of a record's MPA Request the first `got` bytes of a stream
- * are; *wanted: how many more bytes the Request needs at least.
- */
-enum aw_offer {
-	AW_OFFER_NONE, /* no part of a record's Request */
-	AW_OFFER_MORE,
-	AW_OFFER_WHOLE,
-};
-enum aw_offer aw_framed_judge(const void *bytes, size_t got, size_t *wanted);
-
-/*
- * Makes a STARTING socket FRAMED. The active end knows that its peer has records; at the passive
- * end the whole Request has come. Returns 0 or an errno. Takes the fd table's lock.
+ * Makes a STARTING socket FRAMED. The active end sends its Request, and learns from the Reply whether its peer has records; at
+ * the passive end the whole Request has come, and the Reply goes out. Returns 0 or an errno. Takes the fd table's lock.
  */
 int aw_framed_start(struct aw_sock *sock, int fd);
+
+/*
+ * Before a fork or spawn: takes slots for the accepted connections that have not begun. The process that makes the first I/O
+ * begins the record; the others have it from then on. aw_framed_is_begun: some process has begun the slot's record.
+ */
+void aw_framed_reserve(void);
+static inline bool aw_framed_is_begun(const struct aw_slot *slot)
+{
+	return atomic_load(&slot->role) != 0;
+}
+
+/* The same, when a process that is about to begin it has done so. */
+bool aw_framed_has_begun(struct aw_slot *slot, int fd);
 
 /* Returns the slot of a FRAMED fd, or NULL. */
 static inline struct aw_slot *aw_framed_slot(int fd)

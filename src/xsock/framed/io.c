@@ -8,21 +8,27 @@
 
 #include "base/clock.h"
 #include "xsock/base/libc.h"
+#include "xsock/framed/answer.h"
 #include "xsock/process/memory.h"
 #include "xsock/process/waits.h"
 
 int aw_io_window(const struct aw_io *call, struct iovec window[AW_IO_WINDOW], size_t *covered)
 {
 	if (call->discards)
-		return aw_memory_waste(call->at.left, window,
-				       call->flags & MSG_PEEK ? AW_IO_WINDOW : 1, covered);
+		return aw_memory_waste(call->at.left, window, AW_IO_WINDOW, covered);
 	return aw_cursor_pieces(&call->at, call->at.left, window, AW_IO_WINDOW, covered);
 }
 
+static bool is_in_place(const struct aw_io *call)
+{
+	return call->kept || aw_framed_slot(call->fd) == call->slot;
+}
+
+/* The flags may be those of another file by now: aw_io_may_sleep finds that out. */
 bool aw_io_may_wait(struct aw_io *call)
 {
 	if (!call->asked)
-		call->may_wait = aw_waits_may(call->fd, call->flags);
+		call->may_wait = aw_waits_may(call->fd, call->flags) || !is_in_place(call);
 	call->asked = true;
 	return call->may_wait;
 }
@@ -50,13 +56,44 @@ bool aw_io_is_bridged(const struct aw_io *call)
 	return call->kept && aw_io_is_paired(call);
 }
 
-bool aw_io_is_still_ours(struct aw_io *call)
+static bool is_ready(int fd, short events)
 {
-	if (call->kept || aw_framed_slot(call->fd) == call->slot)
-		return true;
-	call->fd = aw_slot_kept(call->slot);
-	call->kept = call->fd >= 0;
-	return call->kept;
+	struct pollfd pollfd = { .fd = fd, .events = events };
+
+	return aw_libc()->poll(&pollfd, 1, 0) > 0 && !(pollfd.revents & POLLNVAL);
+}
+
+/*
+ * A thread that another one overtook on its way into the kernel slept on the number's new file. A call that has moved nothing then is
+ * that file's, as if it had begun later.
+ */
+static bool has_slept_elsewhere(const struct aw_io *call, int kept, short events)
+{
+	return !call->done && !is_ready(kept, events) && is_ready(call->fd, events);
+}
+
+/* Goes on with the copy that was kept for the call. events: what it has waited for; 0: it has not waited. */
+static bool take_copy(struct aw_io *call, short events)
+{
+	int kept;
+
+	aw_fdtab_await_left(call->fd);
+	kept = aw_slot_kept(call->slot);
+	if (kept < 0 || (events && has_slept_elsewhere(call, kept, events)))
+		return false;
+	call->fd = kept;
+	call->kept = true;
+	return true;
+}
+
+bool aw_io_may_sleep(struct aw_io *call)
+{
+	return is_in_place(call) || (call->done && take_copy(call, 0));
+}
+
+bool aw_io_is_still_ours(struct aw_io *call, short events)
+{
+	return is_in_place(call) || take_copy(call, events);
 }
 
 /* Returns whether the socket has no more bytes. */
@@ -67,25 +104,42 @@ static bool is_empty(int fd)
 	return aw_libc()->ioctl(fd, FIONREAD, &count) != 0 || count == 0;
 }
 
+/* Returns how long the Reply has still time. */
+static int64_t reply_left_ns(const struct aw_io *call)
+{
+	struct aw_sock sock;
+	int64_t left_ns;
+
+	if (!aw_fdtab_look(call->number, &sock) || !sock.due_ns)
+		return -1;
+	left_ns = sock.due_ns - aw_now_ns();
+	return left_ns > 0 ? left_ns : 0;
+}
+
 /*
- * Waits for events, at most limit_ns (negative: no limit). A call that has moved bytes leaves TCP's error where it is, for
+ * Waits for events, at most limit_ns (negative: no limit), and while the Reply is due until its time is over. A call that has moved bytes leaves TCP's error where it is, for
  * poll(2) and the next call to tell. Returns 0 or a negative errno; -EAGAIN: the time is over, or there is an error.
  */
 static ssize_t await_ready(const struct aw_io *call, short events, int64_t limit_ns)
 {
 	struct pollfd pollfd = { .fd = call->fd, .events = events };
-	struct timespec limit = { limit_ns / 1000000000, limit_ns % 1000000000 };
+	int64_t reply_ns = aw_answer_is_due(call->slot) ? reply_left_ns(call) : -1;
+	bool is_limited = reply_ns >= 0 && (limit_ns < 0 || reply_ns < limit_ns);
+	int64_t ns = is_limited ? reply_ns : limit_ns;
+	struct timespec limit = { ns / 1000000000, ns % 1000000000 };
 	const short failed = POLLERR | POLLHUP;
 	int ready;
 
 	aw_shield_begin_wait();
-	ready = aw_libc()->ppoll(&pollfd, 1, limit_ns < 0 ? NULL : &limit, NULL);
+	ready = aw_libc()->ppoll(&pollfd, 1, ns < 0 ? NULL : &limit, NULL);
 	if (ready > 0 && call->done && (pollfd.revents & failed) == failed)
 		return events == POLLIN && !is_empty(call->fd) ? 0 : -EAGAIN;
 	if (ready > 0)
 		return 0;
+	if (ready == 0 && is_limited)
+		aw_answer_expire(call->slot, call->fd);
 	if (ready == 0)
-		return -EAGAIN;
+		return is_limited ? 0 : -EAGAIN;
 	return errno == EINTR && !call->done && aw_shield_restarts(limit_ns) ? 0 : -errno;
 }
 

@@ -54,10 +54,7 @@ static inline void aw_io_count(struct aw_io *call, ssize_t n)
 	aw_cursor_skip(&call->at, (size_t)n);
 }
 
-/*
- * Finds the call's next buffers. Returns how many; *covered: their bytes. A receive checks FPDUs where they lie, and so has no memory
- * twice; a look copies.
- */
+/* Finds the call's next buffers. Returns how many; *covered: their bytes. */
 int aw_io_window(const struct aw_io *call, struct iovec window[AW_IO_WINDOW], size_t *covered);
 /* Returns whether the call may wait, by its flags and its fd. */
 bool aw_io_may_wait(struct aw_io *call);
@@ -71,10 +68,15 @@ bool aw_io_is_paired(const struct aw_io *call);
 /* So, while the call goes on with the copy that was kept for it. */
 bool aw_io_is_bridged(const struct aw_io *call);
 /*
- * Returns whether the call may go on: call->fd is still the connection's, or a copy was kept. The
+ * Called when the slot's waiting threads count this one: returns whether the call may sleep on call->fd. A thread that changes the
+ * number from then on keeps a copy for it.
+ */
+bool aw_io_may_sleep(struct aw_io *call);
+/*
+ * Returns whether the call, which has waited for events, may go on: call->fd is still the connection's, or a copy was kept. The
  * number fd may be another file's by now.
  */
-bool aw_io_is_still_ours(struct aw_io *call);
+bool aw_io_is_still_ours(struct aw_io *call, short events);
 /*
  * Sets the end of the call's waits where it has none yet: a socket's time-out holds for all waits of a call together. timeout: the
  * option with it.

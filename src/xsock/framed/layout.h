@@ -27,7 +27,7 @@
  * Grows with each change of what is in the memory. As many pages follow the last slot, so that a process of another version of
  * the library, which knows the file by its size, does not use it.
  */
-#define AW_ARENA_LAYOUT 3u
+#define AW_ARENA_LAYOUT 4u
 #define AW_ARENA_NAME "anywarp-records"
 #define AW_ARENA_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -37,7 +37,8 @@ struct aw_slot {
 	/* the errno of the connection's failure that a call with bytes could not return; 0: none */
 	_Atomic(int) failure;
 	_Atomic(uint8_t) mode; /* enum aw_xs_mode of the socket */
-	uint8_t role; /* enum aw_role of the socket */
+	_Atomic(uint8_t)
+		role; /* enum aw_role of the socket; 0: no process has begun the connection */
 	_Atomic(uint32_t) readers; /* threads that sleep in a read of the socket */
 	/* bytes at the front of the socket that the proxy process has put into the pair as well; under rx_lock */
 	_Atomic(uint32_t) given;
@@ -65,6 +66,8 @@ struct aw_arena_table {
 	/* the slots below it are held, but for one that has been freed at this moment */
 	_Atomic(uint32_t) next;
 	_Atomic(uint32_t) bridges; /* how many slots have been bridged so far */
+	_Atomic(uint32_t) end; /* no slot from this number on has been used */
+	_Atomic(int32_t) takes_left; /* until a process looks for slots of killed ones */
 	struct aw_arena_entry entries[AW_ARENA_SLOTS];
 };
 

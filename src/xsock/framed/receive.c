@@ -5,6 +5,7 @@
 
 #include "xsock/base/left.h"
 #include "xsock/base/libc.h"
+#include "xsock/framed/answer.h"
 #include "xsock/framed/io.h"
 #include "xsock/process/memory.h"
 
@@ -59,6 +60,7 @@ static ssize_t receive_once(struct aw_io *call, size_t *covered)
 	struct iovec window[AW_IO_WINDOW];
 	int count = aw_io_window(call, window, covered);
 	struct aw_half half;
+	bool wrong;
 	ssize_t n;
 
 	n = -(call->kept ? aw_half_enter(&half, slot, &slot->rx_lock, call->fd)
@@ -66,12 +68,15 @@ static ssize_t receive_once(struct aw_io *call, size_t *covered)
 	if (n)
 		return n;
 	n = receive_in(call, window, count);
+	wrong = aw_answer_is_due(slot) && aw_answer_is_wrong(slot, n);
 	aw_io_count(call, n);
 	if (n > 0 && (size_t)n < *covered && wants_more(call))
 		call->is_last = aw_shield_strike() != AW_STRIKE_NONE && aw_io_may_wait(call);
 	else
 		n = aw_io_note_strike(call, SO_RCVTIMEO, n);
 	leave_rx(call, &half);
+	if (wrong)
+		aw_answer_tell(call->number, n);
 	return n;
 }
 
@@ -112,7 +117,8 @@ static ssize_t await_bytes(struct aw_io *call)
 
 	if (call->due)
 		return await_due(call);
-	if (call->at_mark || call->done || (call->waits && call->end_ns))
+	if (call->at_mark || call->done || aw_answer_is_due(call->slot) ||
+	    (call->waits && call->end_ns))
 		return aw_io_await(call, POLLIN, SO_RCVTIMEO);
 	if (is_whole(call))
 		aw_io_set_end(call, SO_RCVTIMEO);
@@ -168,9 +174,9 @@ static ssize_t receive_waiting(struct aw_io *call)
 	call->ino = aw_arena_ino(call->slot);
 	aw_left_push(&left, leave_read, call->slot);
 	do {
-		n = await_bytes(call);
+		n = aw_io_may_sleep(call) ? await_bytes(call) : -EBADF;
 		if (n == 0)
-			n = aw_io_is_still_ours(call) ? receive_now(call) : -EBADF;
+			n = aw_io_is_still_ours(call, POLLIN) ? receive_now(call) : -EBADF;
 		else if (n == -EAGAIN)
 			break;
 		/* Bytes that the connection does not have any more are in the pair. */

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Writes of a FRAMED fd behave as those of the kernel's socket.
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 
 #include "xsock/base/left.h"
+#include "xsock/framed/answer.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/io.h"
 
@@ -55,7 +57,7 @@ static bool is_still_record(struct aw_io *call)
 	if (atomic_load(&call->slot->proxy) && aw_framed_slot(call->fd) != call->slot &&
 	    aw_io_is_paired(call))
 		return false;
-	return aw_io_is_still_ours(call);
+	return aw_io_is_still_ours(call, POLLOUT);
 }
 
 /* Returns whether a call that may wait does so after result n. */
@@ -73,7 +75,7 @@ static ssize_t send_waiting(struct aw_io *call)
 	call->ino = aw_arena_ino(call->slot);
 	aw_left_push(&left, leave_wait, call->slot);
 	do {
-		n = aw_io_await(call, POLLOUT, SO_SNDTIMEO);
+		n = aw_io_may_sleep(call) ? aw_io_await(call, POLLOUT, SO_SNDTIMEO) : -EBADF;
 		if (n)
 			break;
 		n = is_still_record(call) ? send_now(call) : -EBADF;
@@ -112,6 +114,8 @@ bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, s
 	call.at = aw_cursor_begin(iov, count);
 	if (call.at.left == 0)
 		return false; /* the kernel returns 0, or an error if the connection has ended */
+	if (aw_answer_is_due(call.slot))
+		aw_answer_look(call.slot, fd);
 	n = send_bytes(&call);
 	if (n == -EPIPE)
 		n = aw_slot_take_failure(call.slot, n);

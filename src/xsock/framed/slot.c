@@ -22,16 +22,37 @@
 
 _Atomic(bool) aw_slots_released;
 
+/* Counts the thread among fd's users, under a shield. */
+static void half_begin(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd)
+{
+	half->slot = slot;
+	half->lock = lock;
+	half->fd = fd;
+	aw_shield_raise(&half->shield);
+	aw_fdtab_enter(fd);
+}
+
+static void half_end(const struct aw_half *half)
+{
+	aw_fdtab_leave(half->fd);
+	aw_shield_lower(&half->shield);
+}
+
+static int half_lock(struct aw_half *half)
+{
+	return atomic_load(&aw_slots_released)
+		       ? EIO
+		       : aw_slot_lock(half->slot, half->lock, half->fd, NULL);
+}
+
 int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd)
 {
 	int err;
 
-	aw_shield_raise(&half->shield);
-	half->slot = slot;
-	half->lock = lock;
-	err = atomic_load(&aw_slots_released) ? EIO : aw_slot_lock(slot, lock, fd, NULL);
+	half_begin(half, slot, lock, fd);
+	err = aw_arena_has(slot) ? half_lock(half) : EBADF;
 	if (err)
-		aw_shield_lower(&half->shield);
+		half_end(half);
 	return err;
 }
 
@@ -41,9 +62,15 @@ int aw_half_enter_for(struct aw_half *half, struct aw_slot *slot, pthread_mutex_
 
 	if (__builtin_expect(atomic_load_explicit(&slot->proxy, memory_order_relaxed) != 0, 0))
 		aw_framed_follow_one(fd);
-	err = aw_half_enter(half, slot, lock, fd);
-	if (err || aw_framed_slot(fd) == slot)
+	half_begin(half, slot, lock, fd);
+	err = aw_fdtab_holds(fd, slot) ? half_lock(half) : EBADF;
+	if (err) {
+		half_end(half);
 		return err;
+	}
+	/* The lock's holder may have been stopped for so long that the number is another file's by now. */
+	if (__builtin_expect(aw_fdtab_holds(fd, slot), 1))
+		return 0;
 	aw_half_leave(half);
 	return EBADF;
 }
@@ -51,26 +78,15 @@ int aw_half_enter_for(struct aw_half *half, struct aw_slot *slot, pthread_mutex_
 void aw_half_leave(const struct aw_half *half)
 {
 	pthread_mutex_unlock(half->lock);
-	aw_shield_lower(&half->shield);
-}
-
-void aw_slot_drain(struct aw_slot *slot, int fd)
-{
-	pthread_mutex_t *locks[] = { &slot->rx_lock, &slot->tx_lock };
-
-	for (int i = 0; i < 2; i++) {
-		struct timespec until = aw_clock_after(CLOCK_MONOTONIC, DRAIN_NS);
-
-		if (aw_slot_lock(slot, locks[i], fd, &until) == 0)
-			pthread_mutex_unlock(locks[i]);
-	}
+	half_end(half);
 }
 
 void aw_slot_send_terminate(struct aw_slot *slot, int fd)
 {
+	bool is_copy = aw_fdtab_state(fd) == AW_FD_INTERNAL;
 	struct aw_half half;
 
-	if (aw_half_enter(&half, slot, &slot->tx_lock, fd) != 0)
+	if ((is_copy ? aw_half_enter : aw_half_enter_for)(&half, slot, &slot->tx_lock, fd) != 0)
 		return;
 	aw_record_end(&slot->record, fd);
 	aw_half_leave(&half);
@@ -99,20 +115,22 @@ ssize_t aw_slot_take_failure(struct aw_slot *slot, ssize_t err)
 	return failure ? -failure : err;
 }
 
+/* The arrays' last place is for slots that the process has given up. */
+
 /* The work of a thread that flushes; fd and the hold on the slot belong to the thread. */
 struct flush_job {
 	struct aw_slot *slot;
 	int fd, stop_fd;
 };
 /* By slot number: the newest thread's, which copies it before another one can be started. */
-static struct flush_job jobs[AW_ARENA_SLOTS];
+static struct flush_job jobs[AW_ARENA_SLOTS + 1];
 
 #define STARTS (-1)
 #define STOPS (-2)
 /* By slot number: the fd of this process's thread that flushes, plus one; 0: none; or STARTS, STOPS. */
-static _Atomic(int) flushing[AW_ARENA_SLOTS];
+static _Atomic(int) flushing[AW_ARENA_SLOTS + 1];
 /* Such threads, until they have left the slot; each count is a futex. */
-static _Atomic(uint32_t) flushers[AW_ARENA_SLOTS];
+static _Atomic(uint32_t) flushers[AW_ARENA_SLOTS + 1];
 static int stop_fd = -1; /* an eventfd that wakes them all; guarded by stop_lock */
 static pthread_mutex_t stop_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -121,8 +139,10 @@ void aw_slot_forget_flushes(void)
 	for (unsigned i = 0; i < AW_ARENA_SLOTS; i++) {
 		int fd = atomic_load_explicit(&flushing[i], memory_order_relaxed) - 1;
 
-		if (fd >= 0)
+		if (fd >= 0) {
+			atomic_store(aw_fdtab_users_of(fd), 0);
 			aw_libc()->close(fd);
+		}
 		if (fd != -1)
 			atomic_store(&flushing[i], 0);
 		if (atomic_load_explicit(&flushers[i], memory_order_relaxed))
@@ -216,6 +236,13 @@ void aw_slot_stop_flush(struct aw_slot *slot)
 	await_flushers(&flushers[number]);
 	(void)!aw_libc()->read(stop_fd, &bell, sizeof(bell));
 	pthread_mutex_unlock(&stop_lock);
+}
+
+void aw_slot_stop_flushes(void)
+{
+	for (unsigned i = 0; i < AW_ARENA_SLOTS; i++)
+		if (atomic_load(&flushers[i]))
+			aw_slot_stop_flush(aw_arena_find(i));
 }
 
 static int stop_fd_open(void)

@@ -13,14 +13,15 @@ struct aw_half {
 	struct aw_shield shield;
 	struct aw_slot *slot;
 	pthread_mutex_t *lock;
+	int fd; /* the thread is one of its users (process/fdtab.h) */
 };
 
 /* The process has given up its slots. */
 extern _Atomic(bool) aw_slots_released;
 
 /*
- * Locks a half of the connection whose TCP socket is fd. Returns 0, or an errno if the connection is broken;
- * after an error nothing is locked.
+ * Locks a half of the connection whose TCP socket is fd, which the caller keeps open. Returns 0, or an errno if the connection is
+ * broken; after an error nothing is locked. EBADF: the process has given up the slot's memory.
  */
 int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd);
 /* The same for a call of the program's. EBADF: fd has become another file, or was closed. */
@@ -36,8 +37,6 @@ static inline bool aw_slot_owes(const struct aw_slot *slot)
 }
 /* The same where it is this process that has to see to the rest: its thread flushes, or no other process has the slot. */
 bool aw_slot_has_debt(const struct aw_slot *slot);
-/* Waits, a second at most, until no thread works on a half. The caller lets no thread begin to. */
-void aw_slot_drain(struct aw_slot *slot, int fd);
 /* Sends the Terminate that reports a protocol error of the peer. The caller has no half. */
 void aw_slot_send_terminate(struct aw_slot *slot, int fd);
 
@@ -68,7 +67,10 @@ void aw_slot_leave_wait(struct aw_slot *slot);
 int aw_slot_kept(const struct aw_slot *slot);
 /* Keeps a copy of fd if threads wait on it: fd is about to become another file. */
 void aw_slot_keep(struct aw_slot *slot, int fd);
-/* Forgets the waiting threads, in the child of a fork: they are its parent's. */
+/*
+ * Forgets the waiting threads, and closes the copies that were kept for them: they are the parent's in the child of a fork, or go on
+ * by the pairs in a process that gives up the arena.
+ */
 void aw_slot_forget_waiters(void);
 
 /*
@@ -90,5 +92,7 @@ void aw_slot_forget_flushes(void);
 bool aw_slot_flush_later(struct aw_slot *slot, int fd);
 /* Ends that thread and its hold on the slot, for a caller that lets no thread begin to work on the slot. */
 void aw_slot_stop_flush(struct aw_slot *slot);
+/* The same for all slots. */
+void aw_slot_stop_flushes(void);
 
 #endif

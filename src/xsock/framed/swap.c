@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The swap. The new file gets the options and flags that the program has set on the old one.
+// The swap. The new file gets what the program has set on the old one (process/twin.h).
 #include "xsock/framed/swap.h"
 
 #include <errno.h>
@@ -14,44 +14,12 @@
 #include "xsock/process/name.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/registration.h"
+#include "xsock/process/twin.h"
 
 enum {
 	NEAR,
 	FAR,
 };
-
-static void copy_option(int from, int to, int name)
-{
-	uint8_t value[64];
-	socklen_t len = sizeof(value);
-
-	if (aw_libc()->getsockopt(from, SOL_SOCKET, name, value, &len) == 0)
-		aw_libc()->setsockopt(to, SOL_SOCKET, name, value, len);
-}
-
-/*
- * Copies flags, time-outs, and the owner that gets SIGIO and SIGURG. The TCP socket raises no more
- * signals, unless other processes share its file.
- */
-static void copy_file(int from, int to, bool shared)
-{
-	static const int options[] = { SO_RCVTIMEO, SO_SNDTIMEO, SO_OOBINLINE, SO_PEEK_OFF };
-	int flags = aw_libc()->fcntl(from, F_GETFL), none = -1;
-	struct f_owner_ex owner, nobody = { .type = F_OWNER_PID };
-
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
-		copy_option(from, to, options[i]);
-	(void)aw_libc()->setsockopt(from, SOL_SOCKET, SO_PEEK_OFF, &none, sizeof(none));
-	if (aw_libc()->fcntl(from, F_GETOWN_EX, &owner) == 0 && owner.pid) {
-		aw_libc()->fcntl(to, F_SETOWN_EX, &owner);
-		aw_libc()->fcntl(to, F_SETSIG, aw_libc()->fcntl(from, F_GETSIG));
-		if (!shared)
-			aw_libc()->fcntl(from, F_SETOWN_EX, &nobody);
-	}
-	aw_libc()->fcntl(to, F_SETFL, flags & (O_NONBLOCK | O_ASYNC));
-	if (flags & O_ASYNC && !shared)
-		aw_libc()->fcntl(from, F_SETFL, flags & ~O_ASYNC);
-}
 
 /*
  * Reads both addresses. The kernel loses the peer's when a connection ends; a record may still
@@ -80,7 +48,6 @@ int aw_swap_to_proxy(struct aw_sock *sock, int fd, int far, int near)
 	request.role = (uint8_t)sock->role;
 	request.mode = (uint8_t)sock->mode;
 	request.nodelay = nodelay != 0;
-	request.records = aw_mode_records();
 	request.fd = fd;
 	err = aw_proxy_notify(&request, fds, 3);
 	sock->proxy = aw_proxy_id();
@@ -123,7 +90,7 @@ static int make_pair(struct aw_sock *sock, int fd, int ends[2], struct stat *fil
 	fstat(ends[NEAR], file);
 	if (!sock->slot || !aw_bridged_get_linger(sock->slot, &sock->linger))
 		aw_libc()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &sock->linger, &len);
-	copy_file(fd, ends[NEAR], sock->slot && !aw_arena_is_alone(sock->slot));
+	aw_twin_copy(fd, ends[NEAR], sock->slot && !aw_arena_is_alone(sock->slot));
 	aw_name_bind(ends[NEAR], sock, file->st_ino);
 	return 0;
 }

@@ -5,14 +5,15 @@
 #include <unistd.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/framed/answer.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
 #include "xsock/process/proxy.h"
 
-/* By slot number: how many threads wait, and the kept fd plus one (0: none). */
-static _Atomic(uint32_t) waiters[AW_ARENA_SLOTS];
-static _Atomic(int) kept[AW_ARENA_SLOTS];
+/* By slot number: how many threads wait, and the kept fd plus one (0: none). The last place is for slots that the process has given up. */
+static _Atomic(uint32_t) waiters[AW_ARENA_SLOTS + 1];
+static _Atomic(int) kept[AW_ARENA_SLOTS + 1];
 
 static void close_copy(struct aw_slot *slot, int fd)
 {
@@ -35,8 +36,11 @@ void aw_slot_forget_waiters(void)
 	for (unsigned i = 0; i < AW_ARENA_SLOTS; i++) {
 		int fd = atomic_load_explicit(&kept[i], memory_order_relaxed) - 1;
 
-		if (fd >= 0)
+		if (fd >= 0) {
+			atomic_store(aw_fdtab_users_of(fd), 0);
+			aw_fdtab_forget(fd);
 			aw_libc()->close(fd);
+		}
 		if (fd >= 0 || atomic_load_explicit(&waiters[i], memory_order_relaxed)) {
 			atomic_store(&kept[i], 0);
 			atomic_store(&waiters[i], 0);
@@ -47,24 +51,17 @@ void aw_slot_forget_waiters(void)
 void aw_framed_closing(int fd)
 {
 	struct aw_slot *slot = aw_framed_slot(fd);
-	struct aw_sock *sock;
-	bool is_ours, is_last, is_awaited;
+	struct aw_sock sock;
 
-	/* The waiting threads are the parent's, whose fd stays open, in a child of vfork. */
-	if (!slot || aw_fdtab_is_vfork_child())
+	/* The parent's fd stays open in a child of vfork. */
+	if (!slot || aw_fdtab_is_vfork_child() ||
+	    (!aw_slot_has_debt(slot) && !aw_answer_is_due(slot)) || !aw_fdtab_look(fd, &sock) ||
+	    sock.slot != slot || sock.fds != 1)
 		return;
-	is_awaited = atomic_load(&waiters[aw_arena_number(slot)]);
-	if (!is_awaited && !aw_slot_has_debt(slot))
-		return;
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	is_ours = sock && sock->slot == slot;
-	is_last = is_ours && sock->fds == 1;
-	aw_fdtab_unlock();
-	if (is_last && aw_slot_has_debt(slot))
+	if (aw_slot_has_debt(slot) || aw_answer_is_owed(slot, fd))
 		(void)aw_framed_bridge(fd);
-	else if (is_ours && is_awaited)
-		aw_slot_keep(slot, fd);
+	else
+		aw_answer_close(slot, fd);
 }
 
 void aw_slot_keep(struct aw_slot *slot, int fd)

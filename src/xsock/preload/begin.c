@@ -15,7 +15,7 @@
 const struct aw_fdtab_hooks aw_fdtab_hooks = {
 	.settle = aw_settle_all,
 	.leave_slot = aw_arena_leave,
-	.drain_slot = aw_slot_drain,
+	.keep_slot = aw_slot_keep,
 	.at_fork = aw_framed_at_fork,
 };
 

@@ -24,18 +24,23 @@ static inline bool aw_end_is_bridged(int fd)
  */
 static inline ssize_t aw_end_of_read(int fd, ssize_t got, size_t wanted)
 {
-	if (__builtin_expect(got != 0, 1) || !wanted || !aw_end_is_bridged(fd))
+	if (__builtin_expect(got > 0, 1) || !wanted || !aw_end_is_bridged(fd))
 		return got;
+	if (got < 0)
+		return errno == ECONNRESET ? aw_option_reset(fd) : got;
 	return aw_option_end(fd);
 }
 
 /*
- * Returns sent, the result of a write with MSG_NOSIGNAL, after it has raised SIGPIPE. AF_UNIX loses
- * the signal when a write fails while it waits.
+ * Returns what the program's write of len bytes returns, after libc's with MSG_NOSIGNAL has returned sent. AF_UNIX
+ * loses SIGPIPE when a write fails while it waits.
  */
-static inline ssize_t aw_end_of_write(ssize_t sent, int flags)
+static inline ssize_t aw_end_of_write(int fd, ssize_t sent, size_t len, int flags)
 {
-	if (__builtin_expect(sent < 0, 0) && errno == EPIPE && !(flags & MSG_NOSIGNAL)) {
+	if (__builtin_expect(sent >= 0, 1) || errno != EPIPE)
+		return sent;
+	sent = aw_option_broken(fd, len);
+	if (sent < 0 && errno == EPIPE && !(flags & MSG_NOSIGNAL)) {
 		raise(SIGPIPE);
 		errno = EPIPE;
 	}
@@ -43,8 +48,7 @@ static inline ssize_t aw_end_of_write(ssize_t sent, int flags)
 }
 
 /*
- * Returns written, the result of write(2). The wrapper calls write(2) itself, without MSG_NOSIGNAL,
- * since a sandbox may allow no other call. If SIGPIPE ends the program and the thread still runs,
+ * Returns written, the result of write(2), which the wrapper calls in a sandbox, since that may allow no other call. If SIGPIPE ends the program and the thread still runs,
  * the kernel has not sent the signal.
  */
 static inline ssize_t aw_end_of_plain_write(int fd, ssize_t written)

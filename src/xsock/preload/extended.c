@@ -18,7 +18,7 @@
 #include "xsock/ext/calls.h"
 #include "xsock/framed/swap.h"
 #include "xsock/preload/extended_engine.h"
-#include "xsock/preload/preamble.h"
+#include "xsock/preload/first_io.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/spawn.h"
 
@@ -127,7 +127,7 @@ static int claim_socket(int fd, int role, struct aw_sock **claimed)
 		sock->role = (enum aw_role)role;
 		sock->mode = AW_XS_ON;
 		sock->extended = true;
-		aw_preamble_end(sock);
+		aw_first_io_restore_lowat(sock);
 		aw_fdtab_set_state(sock, AW_FD_STARTING);
 		aw_fdtab_hold(sock);
 		aw_fdtab_await_sleepers(sock);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Makes the first I/O: judges the connection (verdict.c), and makes it framed, bridged or plain
-// TCP.
+// Makes the first I/O: judges the connection (verdict.c), and makes it framed or bridged, or refuses the peer.
 #include "xsock/preload/first_io.h"
 
 #include <errno.h>
@@ -11,8 +10,8 @@
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
+#include "xsock/framed/refusal.h"
 #include "xsock/framed/swap.h"
-#include "xsock/preload/preamble.h"
 #include "xsock/preload/verdict.h"
 #include "xsock/preload/wait.h"
 #include "xsock/process/mode.h"
@@ -43,19 +42,40 @@ static void await_started(const struct aw_sock *sock)
 		aw_fdtab_await_change();
 }
 
+bool aw_first_io_is_shared(const struct aw_sock *sock)
+{
+	return sock->shared && !(sock->slot && aw_arena_is_alone(sock->slot));
+}
+
+void aw_first_io_restore_lowat(struct aw_sock *sock)
+{
+	int fd = aw_fdtab_next_fd(sock, -1);
+
+	if (sock->lowat && fd >= 0)
+		(void)aw_libc()->setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &sock->lowat,
+					    sizeof(sock->lowat));
+	sock->lowat = 0;
+}
+
 void aw_first_io_make_plain(struct aw_sock *sock)
 {
 	aw_registration_narrow(sock);
-	aw_preamble_end(sock);
+	aw_first_io_restore_lowat(sock);
 	aw_fdtab_drop(sock);
 }
 
-static void make_plain(struct aw_sock *sock)
+/*
+ * The peer has ended its stream before the start-up: the program learns that from the kernel, whose socket it has from here on, and
+ * sends nothing more on it.
+ */
+static void end_plain(struct aw_sock *sock, int fd)
 {
 	aw_fdtab_lock();
 	await_started(sock);
-	if (sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING)
+	if (sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING) {
+		(void)aw_libc()->shutdown(fd, SHUT_WR);
 		aw_first_io_make_plain(sock);
+	}
 	aw_fdtab_unlock();
 }
 
@@ -76,21 +96,18 @@ static void make_candidate(struct aw_sock *sock)
 }
 
 /*
- * MPA start-up has failed with err. A client in `auto` goes on as plain TCP. In every other case
- * the peer speaks MPA or has to, so the connection is shut down; if it has ended meanwhile, the
+ * MPA start-up has failed with err: the connection is shut down. If it has ended meanwhile, the
  * program learns that from the kernel. Returns 0, or -1 with errno.
  */
 static int end_failed_start(struct aw_sock *sock, int fd, int err)
 {
-	bool plain = (sock->mode == AW_XS_AUTO && sock->role == AW_ROLE_ACTIVE) ||
-		     (err == ENOTCONN && aw_verdict_has_ended(fd));
+	bool ended = err == ENOTCONN && aw_verdict_has_ended(fd);
 
-	aw_log(AW_LOG_ERROR, "fd %d cannot be iWARP: %s%s", fd, strerror(err),
-	       plain ? ", so it is TCP" : "");
+	aw_log(AW_LOG_ERROR, "fd %d cannot be iWARP: %s", fd, strerror(err));
 	aw_fdtab_lock();
 	aw_first_io_make_plain(sock);
 	aw_fdtab_unlock();
-	if (plain)
+	if (ended)
 		return 0;
 	aw_libc()->shutdown(fd, SHUT_RDWR);
 	return aw_fail_with(err);
@@ -110,7 +127,7 @@ static bool claim_socket(struct aw_sock *sock, int fd)
 	claimed = (sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING) &&
 		  aw_fdtab_get(fd) == sock;
 	if (claimed) {
-		aw_preamble_end(sock);
+		aw_first_io_restore_lowat(sock);
 		aw_fdtab_set_state(sock, AW_FD_STARTING);
 		aw_fdtab_await_sleepers(sock);
 	}
@@ -151,10 +168,22 @@ static int end_started(struct aw_sock *sock, const struct aw_first_io_call *call
 	return keeps ? 0 : pass_error(call, err);
 }
 
-/*
- * Makes sock framed or bridged. If a record finds no slot, the proxy process answers the Request,
- * and the peer learns from the Reply that there is no record.
- */
+/* The proxy process begins the connection: no relative of this process does so by the slot that they have. */
+static void give_up_slot(struct aw_sock *sock)
+{
+	struct aw_slot *slot;
+
+	aw_fdtab_lock();
+	slot = sock->slot;
+	aw_fdtab_drop_slot(sock);
+	aw_fdtab_unlock();
+	if (!slot)
+		return;
+	atomic_store(&slot->broken, true);
+	aw_arena_leave(slot);
+}
+
+/* Makes sock framed or bridged. If a record finds no slot, the proxy process begins the connection. */
 static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *call, bool record)
 {
 	int err = record ? aw_framed_start(sock, call->fd) : ENOMEM;
@@ -165,6 +194,7 @@ static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *ca
 		return end_started(sock, call, err);
 	if (aw_mode_records())
 		aw_log(AW_LOG_INFO, "fd %d is no record: the proxy process carries it", call->fd);
+	give_up_slot(sock);
 	err = aw_swap_socket(sock, call->fd, aw_swap_to_proxy);
 	return err ? end_failed_start(sock, call->fd, err) : 0;
 }
@@ -191,17 +221,56 @@ static int start_connection(struct aw_sock *sock, const struct aw_first_io_call 
 	return result;
 }
 
+/*
+ * The peer is no iWARP peer: tells the user, and shuts the connection down. A call that cannot return EPROTO leaves it to the next
+ * one. Of a shared connection, which another process may have begun, nothing is shut down.
+ */
+static int refuse_peer(struct aw_sock *sock, const struct aw_first_io_call *call,
+		       enum aw_refusal why)
+{
+	bool refused;
+
+	aw_fdtab_lock();
+	await_started(sock);
+	refused = sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING;
+	if (refused) {
+		aw_registration_narrow(sock);
+		aw_first_io_restore_lowat(sock);
+		sock->error = EPROTO;
+		aw_fdtab_set_state(sock, AW_FD_PENDING);
+		/* The kernel names no peer of a socket that is shut. */
+		aw_refusal_log(call->fd, NULL, why);
+		if (!aw_first_io_is_shared(sock))
+			(void)aw_libc()->shutdown(call->fd, SHUT_RDWR);
+	}
+	aw_fdtab_unlock();
+	if (!refused)
+		return 0;
+	if (call->connects || (call->kind != AW_FIRST_READ && call->kind != AW_FIRST_WRITE))
+		return 0;
+	return aw_fail_with(aw_first_io_take_error(call->fd));
+}
+
+static enum aw_refusal reason_of(const struct aw_sock *sock, enum aw_verdict verdict)
+{
+	if (verdict == AW_VERDICT_SILENT)
+		return AW_REFUSAL_SILENT_CLIENT;
+	return sock->role == AW_ROLE_ACTIVE ? AW_REFUSAL_OTHER_SERVER : AW_REFUSAL_OTHER_CLIENT;
+}
+
 static int apply_verdict(struct aw_sock *sock, const struct aw_first_io_call *call,
 			 enum aw_verdict verdict)
 {
 	switch (verdict) {
-	case AW_VERDICT_IWARP:
+	case AW_VERDICT_ENDPOINT:
 	case AW_VERDICT_RECORD:
 		return start_connection(sock, call, verdict == AW_VERDICT_RECORD);
-	case AW_VERDICT_PLAIN:
-	case AW_VERDICT_OVER:
-		make_plain(sock);
+	case AW_VERDICT_ENDED:
+		end_plain(sock, call->fd);
 		return 0;
+	case AW_VERDICT_STRANGER:
+	case AW_VERDICT_SILENT:
+		return refuse_peer(sock, call, reason_of(sock, verdict));
 	case AW_VERDICT_REFUSED:
 		make_candidate(sock);
 		return 0;
@@ -221,47 +290,38 @@ static struct aw_sock *get_undecided(int fd)
 	return sock && sock->state >= AW_FD_CONNECTING ? sock : NULL;
 }
 
-static struct aw_sock *begin_sleep(int fd, bool decides)
+struct aw_sock *aw_first_io_begin_sleep(int fd)
 {
 	struct aw_sock *sock;
 
 	aw_fdtab_lock();
 	sock = get_undecided(fd);
 	if (sock)
-		aw_fdtab_begin_sleep(sock, decides);
+		aw_fdtab_begin_sleep(sock);
 	aw_fdtab_unlock();
 	return sock;
 }
 
-static void end_sleep(struct aw_sock *sock, bool decides)
+void aw_first_io_end_sleep(struct aw_sock *sock)
 {
 	int saved = errno;
 
 	aw_fdtab_lock();
-	aw_fdtab_end_sleep(sock, decides);
+	aw_fdtab_end_sleep(sock);
 	aw_fdtab_unlock();
 	errno = saved;
 }
 
-struct aw_sock *aw_first_io_begin_sleep(int fd)
-{
-	return begin_sleep(fd, false);
-}
-
-void aw_first_io_end_sleep(struct aw_sock *sock)
-{
-	end_sleep(sock, false);
-}
-
 struct aw_sock *aw_first_io_pin(int fd)
 {
-	return aw_fdtab_is_undecided(fd) && !aw_sandbox_is_on() ? begin_sleep(fd, true) : NULL;
+	return aw_fdtab_is_undecided(fd) && !aw_sandbox_is_on() ? aw_first_io_begin_sleep(fd)
+								: NULL;
 }
 
 void aw_first_io_unpin(struct aw_sock *pin)
 {
 	if (pin)
-		end_sleep(pin, true);
+		aw_first_io_end_sleep(pin);
 }
 
 static void release_socket(struct aw_sock *sock)
@@ -274,18 +334,10 @@ static void release_socket(struct aw_sock *sock)
 	errno = saved;
 }
 
-/* A call that waits for the peer, and whether it is one of aw_sock.deciders. */
-struct sleeper {
-	struct aw_sock *sock;
-	bool decides;
-};
-
 static void cancel_judging(void *arg)
 {
-	const struct sleeper *sleeper = arg;
-
-	end_sleep(sleeper->sock, sleeper->decides);
-	release_socket(sleeper->sock);
+	aw_first_io_end_sleep(arg);
+	release_socket(arg);
 }
 
 /*
@@ -296,8 +348,6 @@ static int make_first_io(const struct aw_first_io_call *call)
 {
 	int saved = errno, result;
 	struct aw_sock *sock, like;
-	struct sleeper sleeper = { .decides = call->kind == AW_FIRST_WRITE ||
-					      call->kind == AW_FIRST_CLOSE };
 	enum aw_verdict verdict;
 	struct aw_quiet before;
 	int err;
@@ -306,23 +356,22 @@ static int make_first_io(const struct aw_first_io_call *call)
 	sock = get_undecided(call->fd);
 	err = sock ? sock->error : 0;
 	if (err) {
-		if (call->kind != AW_FIRST_POLL)
+		if (call->kind != AW_FIRST_POLL && !aw_first_io_is_shared(sock))
 			aw_first_io_make_plain(sock);
 	} else if (sock) {
 		aw_fdtab_hold(sock);
-		aw_fdtab_begin_sleep(sock, sleeper.decides);
-		sleeper.sock = sock;
+		aw_fdtab_begin_sleep(sock);
 		like = *sock;
 	}
 	aw_fdtab_unlock();
 	if (!sock || err)
 		return err ? pass_error(call, err) : 0;
 	/* The thread may be cancelled while it waits to read. */
-	pthread_cleanup_push(cancel_judging, &sleeper);
+	pthread_cleanup_push(cancel_judging, sock);
 	verdict = aw_verdict_judge(&like, call);
 	pthread_cleanup_pop(false);
 	aw_quiet_begin(&before);
-	end_sleep(sock, sleeper.decides);
+	aw_first_io_end_sleep(sock);
 	result = apply_verdict(sock, call, verdict);
 	if (result == 0)
 		errno = saved;
@@ -339,7 +388,7 @@ int aw_first_io_take_error(int fd)
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
 	err = sock && sock->state == AW_FD_PENDING ? sock->error : 0;
-	if (err)
+	if (err && !aw_first_io_is_shared(sock))
 		aw_first_io_make_plain(sock);
 	aw_fdtab_unlock();
 	return err;
@@ -352,13 +401,20 @@ int aw_first_io_make(int fd, enum aw_first_io kind, bool dontwait)
 	return make_first_io(&call);
 }
 
+bool aw_first_io_hides(int fd)
+{
+	struct aw_sock sock;
+
+	return aw_fdtab_look(fd, &sock) && sock.state == AW_FD_PENDING && !sock.error;
+}
+
 void aw_first_io_for_stdio(int fd)
 {
 	int saved = errno;
 
 	if (fd < 0 || fd > STDERR_FILENO)
 		return;
-	(void)aw_first_io(fd, AW_FIRST_WRITE, false);
+	(void)aw_first_io(fd, AW_FIRST_HAND_OVER, false);
 	(void)aw_framed_bridge(fd);
 	errno = saved;
 }
@@ -366,13 +422,6 @@ void aw_first_io_for_stdio(int fd)
 int aw_first_io_connected(int fd)
 {
 	struct aw_first_io_call call = { .fd = fd, .kind = AW_FIRST_WRITE, .connects = true };
-
-	return make_first_io(&call);
-}
-
-int aw_first_io_make_by(int fd, enum aw_first_io kind, const struct aw_deadline *by)
-{
-	struct aw_first_io_call call = { .fd = fd, .kind = kind, .dontwait = true, .by = by };
 
 	return make_first_io(&call);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The first I/O: the program uses a connected socket of iWARP mode for the first time. The calling
-// thread decides whether the connection becomes iWARP (verdict.h) and, if so, starts MPA and swaps
-// the socket. Callers hold no lock.
+// thread decides how the connection begins (verdict.h), starts MPA, and swaps the socket where the proxy process carries it. Callers
+// hold no lock.
 #ifndef XSOCK_PRELOAD_FIRST_IO_H
 #define XSOCK_PRELOAD_FIRST_IO_H
 
@@ -12,9 +12,10 @@
 
 enum aw_first_io {
 	AW_FIRST_READ, /* may wait as long as a read of fd would */
-	AW_FIRST_WRITE, /* decides without waiting for the peer's first bytes */
+	AW_FIRST_WRITE, /* so as a write */
 	AW_FIRST_POLL, /* does not wait: fd may stay undecided */
-	AW_FIRST_CLOSE, /* the same, without a grace for a client that is about to ask */
+	AW_FIRST_CLOSE, /* the same */
+	AW_FIRST_HAND_OVER, /* the proxy process waits for a client's Request: fd is bridged, and the call does not wait */
 };
 
 /*
@@ -29,15 +30,15 @@ int aw_first_io_connected(int fd);
 /* Returns the errno that TCP has reported to the library in place of the program, once; 0: none. */
 int aw_first_io_take_error(int fd);
 
-/* As aw_first_io_make with dontwait; waits for a peer until the deadline at most. */
-int aw_first_io_make_by(int fd, enum aw_first_io kind, const struct aw_deadline *by);
-
 /*
  * Polls fd for events and returns the events that are ready, 0 if there are none. Without a time
  * limit a signal ends the wait. With one it does not, because a verdict after a shorter wait may be
  * wrong.
  */
 short aw_first_io_poll(int fd, short events, int timeout_ms);
+
+/* Returns whether fd's client has yet to send its Request: no event of fd is for the program. */
+bool aw_first_io_hides(int fd);
 
 /*
  * Decides and bridges fd if it is one of 0 to 2: stdio reads and writes those inside libc, without a
@@ -67,15 +68,15 @@ struct aw_sock *aw_first_io_pin(int fd);
 void aw_first_io_unpin(struct aw_sock *pin);
 
 /*
- * A server whose program writes first waits this long for its client's probe, and then writes as
- * plain TCP.
+ * Returns whether another process may use sock's connection, which this one has not begun. The caller holds the table's lock.
  */
-#define AW_FIRST_GRACE_MS 5
-
+bool aw_first_io_is_shared(const struct aw_sock *sock);
 /*
  * Makes sock, which is undecided, plain TCP: its fds leave the table, and its epoll sets and socket
  * options are the program's own again. The caller holds the table's lock.
  */
 void aw_first_io_make_plain(struct aw_sock *sock);
+/* Gives the socket the program's own SO_RCVLOWAT back. The caller holds the table's lock. */
+void aw_first_io_restore_lowat(struct aw_sock *sock);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Writes and reads the variables. A socket is "INODE:STATE:MODE:SET:ROLE:LOCAL:REMOTE", with commas
-// between sockets. SET is 1 where the program has set the mode. The addresses, in hex, are those of a
-// bridged socket. The arena is "FD:INODE:SLOTS", where SLOTS has a bit for each slot, in hex.
+// Writes and reads the variables. A socket is "INODE:STATE:MODE:SET:ROLE:BESIDE:PAIR:LOCAL:REMOTE",
+// with commas between sockets. SET is 1 where the program has set the mode, BESIDE the fd beside the socket, PAIR 1 where that is
+// its TCP socket. The addresses, in hex, are those of a bridged socket. The arena is "FD:INODE:SLOTS", where SLOTS has a bit for each slot, in hex.
 #include "xsock/preload/inherit.h"
 
 #include <dirent.h>
@@ -17,6 +17,7 @@
 #include "base/hex.h"
 #include "base/log.h"
 #include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/first_io.h"
@@ -25,6 +26,7 @@
 #include "xsock/process/memory.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/name.h"
+#include "xsock/process/patience.h"
 #include "xsock/process/proxy.h"
 
 #define ADDR_BYTES sizeof(struct sockaddr_in6)
@@ -71,10 +73,10 @@ static void write_socket(struct aw_sock *sock, int fd, void *arg)
 		aw_hex_write(local, &sock->local, ADDR_BYTES);
 		aw_hex_write(remote, &sock->remote, ADDR_BYTES);
 	}
-	text->len += (size_t)sprintf(text->at + text->len, "%s%lu:%d:%d:%d:%d:%s:%s",
+	text->len += (size_t)sprintf(text->at + text->len, "%s%lu:%d:%d:%d:%d:%d:%d:%s:%s",
 				     text->len ? "," : "", (unsigned long)sock->ino, sock->state,
-				     (int)sock->mode, sock->mode_is_set, (int)sock->role, local,
-				     remote);
+				     (int)sock->mode, sock->mode_is_set, (int)sock->role,
+				     aw_fdtab_beside(sock), sock->is_pair, local, remote);
 }
 
 static bool is_ours(const char *entry)
@@ -215,6 +217,25 @@ static bool fill_env(struct exec_env *copy, char *const env[])
 	return copy->fds[0] || copy->proxy[0] || copy->arena[0];
 }
 
+/* Sets the flags of what is beside a socket that an exec leaves open. */
+static void set_beside_flags(struct aw_sock *sock, int fd, void *arg)
+{
+	const int *flags = arg;
+	int beside = aw_fdtab_beside(sock);
+
+	if (beside && !(aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC))
+		aw_libc()->fcntl(beside, F_SETFD, *flags);
+}
+
+static void keep_besides(bool open)
+{
+	int flags = open ? 0 : FD_CLOEXEC;
+
+	aw_fdtab_lock();
+	aw_fdtab_each(set_beside_flags, &flags);
+	aw_fdtab_unlock();
+}
+
 char **aw_inherit_env(char *const env[], enum aw_heir heir)
 {
 	struct exec_env *copy = map_environment(env);
@@ -241,6 +262,7 @@ char **aw_inherit_env(char *const env[], enum aw_heir heir)
 		aw_libc()->fcntl(proxy, F_SETFD, 0);
 	if (arena >= 0)
 		aw_libc()->fcntl(arena, F_SETFD, 0);
+	keep_besides(true);
 	return copy->env;
 }
 
@@ -256,6 +278,7 @@ void aw_inherit_undo(char **env, bool has_failed)
 		aw_libc()->fcntl(proxy, F_SETFD, FD_CLOEXEC);
 	if (arena >= 0)
 		aw_libc()->fcntl(arena, F_SETFD, FD_CLOEXEC);
+	keep_besides(false);
 	if (has_failed && copy->has_child)
 		aw_framed_take_back(&copy->slots);
 	drop_environment(copy);
@@ -302,17 +325,29 @@ struct socket_fds {
 /* Adds a socket, with all fds that it has now. False: it has none. */
 static bool add_socket(const struct aw_sock *sock, const struct socket_fds *open)
 {
+	struct aw_change change;
 	int first = -1;
 
 	for (int i = 0; i < open->count; i++) {
 		if (open->inodes[i] != sock->ino)
 			continue;
-		if (first < 0 && aw_fdtab_add(open->fds[i], sock))
+		if (first < 0 && aw_fdtab_add(open->fds[i], sock)) {
 			first = open->fds[i];
-		else if (first >= 0)
-			aw_fdtab_copy(first, open->fds[i]);
+		} else if (first >= 0) {
+			aw_fdtab_begin_change(&change, -1, first);
+			(void)aw_fdtab_end_change(&change, open->fds[i]);
+		}
 	}
 	return first >= 0;
+}
+
+/* Returns whether the exec has left fd open as what is beside a socket; it is close-on-exec again then. */
+static bool is_inherited(int fd, bool is_tcp)
+{
+	if (fd <= STDERR_FILENO ||
+	    aw_sockopt_int(fd, SOL_SOCKET, SO_PROTOCOL, -1) != (is_tcp ? IPPROTO_TCP : 0))
+		return false;
+	return aw_libc()->fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
 }
 
 /* Adds one socket of the variable. */
@@ -320,11 +355,12 @@ static void import_socket(const char *text, const struct socket_fds *open)
 {
 	struct aw_sock sock = { 0 };
 	unsigned long ino;
-	int state, mode, is_set, role, at = 0;
+	int state, mode, is_set, role, beside, is_pair, at = 0;
 
-	if (sscanf(text, "%lu:%d:%d:%d:%d:%n", &ino, &state, &mode, &is_set, &role, &at) != 5 ||
+	if (sscanf(text, "%lu:%d:%d:%d:%d:%d:%d:%n", &ino, &state, &mode, &is_set, &role, &beside,
+		   &is_pair, &at) != 7 ||
 	    !at || state < AW_FD_CANDIDATE || state > AW_FD_PENDING || state == AW_FD_INTERNAL ||
-	    state == AW_FD_FRAMED || mode < AW_XS_OFF || mode > AW_XS_AUTO || role < 0 ||
+	    state == AW_FD_FRAMED || mode < AW_XS_OFF || mode > AW_XS_RSOCKETS || role < 0 ||
 	    role > AW_ROLE_PASSIVE)
 		return;
 	sock.state = (enum aw_fd_state)state;
@@ -339,7 +375,12 @@ static void import_socket(const char *text, const struct socket_fds *open)
 	     !aw_hex_read(text + at + ADDR_HEX + 1, &sock.remote, ADDR_BYTES)))
 		return;
 	sock.ino = ino;
-	(void)add_socket(&sock, open);
+	sock.is_pair = is_pair && sock.state == AW_FD_BRIDGED;
+	sock.beside = is_inherited(beside, sock.is_pair) ? beside : 0;
+	if (sock.state == AW_FD_PENDING)
+		sock.due_ns = aw_patience_begin();
+	if (!add_socket(&sock, open) && sock.beside)
+		aw_libc()->close(sock.beside);
 }
 
 /* Returns memory of the caller's, or NULL. */
@@ -444,7 +485,7 @@ void aw_inherit_import(void)
 	unsetenv(AW_INHERIT_FDS);
 	aw_proxy_present();
 	for (int fd = 0; open && fd <= 2; fd++) {
-		(void)aw_first_io(fd, AW_FIRST_WRITE, false);
+		(void)aw_first_io(fd, AW_FIRST_HAND_OVER, false);
 		(void)aw_framed_bridge(fd);
 	}
 	aw_memory_unmap(open, sizeof(*open));

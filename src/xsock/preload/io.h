@@ -28,8 +28,12 @@ static inline bool aw_io_receive(int fd, const struct iovec *iov, int count, int
 	pthread_testcancel(); /* as libc's call, also when it does not wait */
 	if (aw_framed_receive(fd, iov, count, flags, result))
 		return true;
-	*result = aw_first_io(fd, AW_FIRST_READ, flags & MSG_DONTWAIT);
-	return *result || aw_framed_receive(fd, iov, count, flags, result);
+	do {
+		*result = aw_first_io(fd, AW_FIRST_READ, flags & MSG_DONTWAIT);
+		if (*result || aw_framed_receive(fd, iov, count, flags, result))
+			return true;
+	} while (aw_fdtab_state(fd) == AW_FD_LEAVING);
+	return false;
 }
 
 static inline bool aw_io_transmit(int fd, const struct iovec *iov, int count, int flags,
@@ -40,8 +44,12 @@ static inline bool aw_io_transmit(int fd, const struct iovec *iov, int count, in
 	pthread_testcancel(); /* as libc's call, also when it does not wait */
 	if (aw_framed_transmit(fd, iov, count, flags, result))
 		return true;
-	*result = aw_first_io(fd, AW_FIRST_WRITE, flags & MSG_DONTWAIT);
-	return *result || aw_framed_transmit(fd, iov, count, flags, result);
+	do {
+		*result = aw_first_io(fd, AW_FIRST_WRITE, flags & MSG_DONTWAIT);
+		if (*result || aw_framed_transmit(fd, iov, count, flags, result))
+			return true;
+	} while (aw_fdtab_state(fd) == AW_FD_LEAVING);
+	return false;
 }
 
 /* The same for one buffer. */

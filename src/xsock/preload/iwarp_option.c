@@ -11,6 +11,7 @@
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/option.h"
 #include "xsock/process/mode.h"
+#include "xsock/process/patience.h"
 
 static bool is_stream(int fd)
 {
@@ -54,10 +55,11 @@ static bool apply_mode(struct aw_sock *sock, enum aw_xs_mode mode, bool start)
 	sock->mode = mode;
 	sock->mode_is_set = true;
 	aw_mode_note_program();
-	if (start)
+	if (start) {
+		sock->due_ns = sock->role == AW_ROLE_PASSIVE ? aw_patience_begin() : 0;
 		aw_fdtab_set_state(sock, AW_FD_PENDING);
-	else if (mode == AW_XS_OFF &&
-		 (sock->state == AW_FD_PENDING || sock->state == AW_FD_CONNECTING))
+	} else if (mode != AW_XS_ON &&
+		   (sock->state == AW_FD_PENDING || sock->state == AW_FD_CONNECTING))
 		aw_first_io_make_plain(sock);
 	return true;
 }
@@ -68,7 +70,7 @@ static bool apply_mode(struct aw_sock *sock, enum aw_xs_mode mode, bool start)
  */
 static int set_mode(int fd, enum aw_xs_mode mode)
 {
-	bool start = is_connected(fd) && mode != AW_XS_OFF, taken;
+	bool start = is_connected(fd) && mode == AW_XS_ON, taken;
 	struct aw_sock *sock;
 
 	if (!add_to_table(fd))
@@ -79,8 +81,7 @@ static int set_mode(int fd, enum aw_xs_mode mode)
 	aw_fdtab_unlock();
 	if (!taken)
 		return aw_fail_with(EISCONN);
-	return start ? aw_first_io_make(fd, mode == AW_XS_ON ? AW_FIRST_WRITE : AW_FIRST_POLL, true)
-		     : 0;
+	return start ? aw_first_io_make(fd, AW_FIRST_WRITE, true) : 0;
 }
 
 static int set_role(int fd, int role)

@@ -11,6 +11,9 @@
 #include "base/clock.h"
 #include "xsock/base/kept.h"
 #include "xsock/base/libc.h"
+#include "xsock/framed/refusal.h"
+#include "xsock/pair/end.h"
+#include "xsock/pair/place.h"
 #include "xsock/preload/extended.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/sandbox.h"
@@ -92,6 +95,28 @@ static void make_option_call(int tcp, void *arg)
 	call->err = errno;
 }
 
+/* A pair that has come from another process has no TCP socket beside it: a new one answers, so that an option has its usual value. */
+static int call_without_tcp(const struct aw_sock *sock, struct option_call *call)
+{
+	int tcp = aw_libc()->socket(sock->local.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (tcp < 0)
+		return -1;
+	make_option_call(tcp, call);
+	aw_libc()->close(tcp);
+	errno = call->err;
+	return call->result;
+}
+
+/* Makes the call on the TCP socket beside a pair. */
+static int call_beside(int fd, const struct aw_sock *sock, struct option_call *call)
+{
+	if (!aw_place_use_tcp(fd, make_option_call, call))
+		return call_without_tcp(sock, call);
+	errno = call->err;
+	return call->result;
+}
+
 __attribute__((noinline)) static int get_kept(int fd, int level, int name, void *value,
 					      socklen_t *len)
 {
@@ -118,6 +143,8 @@ static int get_at_proxy(int fd, const struct aw_sock *sock, int level, int name,
 	struct option_call call = { .level = level, .name = name, .value = value, .len = len };
 	int err;
 
+	if (sock->is_pair)
+		return call_beside(fd, sock, &call);
 	if (sock->extended)
 		return aw_extended_get_option(sock, level, name, value, len);
 	if (aw_kept_is(level, name))
@@ -160,6 +187,8 @@ static int set_at_proxy(int fd, const struct aw_sock *sock, int level, int name,
 	struct option_call call = { .level = level, .name = name, .from = value, .from_len = len };
 	int err;
 
+	if (sock->is_pair)
+		return call_beside(fd, sock, &call);
 	if (sock->extended)
 		return aw_extended_set_option(sock, level, name, value, len);
 	if (aw_kept_is(level, name) || (level == SOL_SOCKET && name == SO_LINGER))
@@ -185,6 +214,14 @@ static bool is_orphaned(int fd)
 	return orphaned;
 }
 
+__attribute__((noinline)) static void log_refusal(int fd)
+{
+	struct aw_sock sock;
+
+	if (aw_fdtab_look(fd, &sock))
+		aw_refusal_log(fd, &sock.remote, AW_REFUSAL_CLIENT);
+}
+
 /*
  * Returns the errno with which the connection has ended, once, or 0. The proxy process keeps it
  * until a process has read it.
@@ -199,6 +236,8 @@ __attribute__((noinline)) static int take_errno(int fd)
 	err = aw_proxy_call(&request, fd, &reply);
 	if (is_orphaned(fd))
 		return ECONNRESET;
+	if (!err && reply.error == EPROTO)
+		log_refusal(fd);
 	return err ? 0 : reply.error;
 }
 
@@ -213,8 +252,9 @@ static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t 
 		return aw_extended_get_option(sock, SOL_SOCKET, SO_ERROR, value, len);
 	if (aw_libc()->getsockopt(fd, SOL_SOCKET, SO_ERROR, &near, &near_len) != 0)
 		return -1;
-	err = take_errno(fd);
-	if (err)
+	if (sock->is_pair)
+		near = aw_pair_take_error(fd, near);
+	else if ((err = take_errno(fd)) != 0)
 		near = err;
 	return aw_option_copy_out(&near, sizeof(near), value, len);
 }
@@ -233,12 +273,24 @@ static int end_errno(int fd, const struct aw_sock *sock)
 int aw_option_end(int fd)
 {
 	struct aw_sock sock;
-	int saved = errno, err = 0;
+	int saved = errno, err = aw_sandbox_is_on() ? 0 : aw_pair_end_of_read(fd);
 
-	if (!aw_sandbox_is_on() && aw_fdtab_look(fd, &sock))
-		err = end_errno(fd, &sock);
+	if (err < 0)
+		err = aw_fdtab_look(fd, &sock) ? end_errno(fd, &sock) : 0;
 	errno = err ? err : saved;
 	return err ? -1 : 0;
+}
+
+int aw_option_reset(int fd)
+{
+	return aw_fail_with(aw_sandbox_is_on() ? ECONNRESET : aw_pair_reset(fd));
+}
+
+ssize_t aw_option_broken(int fd, size_t len)
+{
+	int err = aw_sandbox_is_on() ? EPIPE : aw_pair_broken(fd);
+
+	return err ? aw_fail_with(err) : (ssize_t)len;
 }
 
 int aw_option_get_bridged(int fd, int level, int name, void *value, socklen_t *len)
@@ -339,7 +391,7 @@ void aw_option_linger(int fd)
 	int pause_ms = 1;
 	int64_t until_ns;
 
-	if (!aw_fdtab_look(fd, &sock) || sock.extended || sock.fds != 1 || !sock.linger.l_onoff ||
+	if (!aw_fdtab_look(fd, &sock) || sock.extended || sock.is_pair || sock.fds != 1 || !sock.linger.l_onoff ||
 	    sock.linger.l_linger <= 0)
 		return;
 	until_ns = aw_now_ns() + sock.linger.l_linger * INT64_C(1000000000);

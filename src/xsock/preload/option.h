@@ -27,6 +27,17 @@ void aw_option_linger(int fd);
  */
 int aw_option_end(int fd);
 
+/*
+ * A read of fd, a bridged fd, has failed with ECONNRESET. Returns -1 with that errno, or 0: the program had the end of the stream
+ * before, and TCP would tell that again.
+ */
+int aw_option_reset(int fd);
+/*
+ * A write of len bytes to fd, a bridged fd, has failed with EPIPE. Returns -1 with errno; or len, where TCP would take the bytes
+ * although the peer has closed: the first time that the program writes then.
+ */
+ssize_t aw_option_broken(int fd, size_t len);
+
 /* The kernel returns EFAULT for such a buffer; this library would crash. */
 static inline bool aw_option_is_bad(const void *value, socklen_t len)
 {

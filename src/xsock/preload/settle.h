@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Settles many undecided sockets at once: before two processes may use them, before a spawned
-// program does, and before they are closed. Callers hold no lock.
+// program does, and before they are closed. No client is waited for. Callers hold no lock.
 #ifndef XSOCK_PRELOAD_SETTLE_H
 #define XSOCK_PRELOAD_SETTLE_H
 
-/*
- * aw_settle_all decides all undecided sockets before two processes may use them: a pending one as
- * by a write, a connecting one when it is connected. aw_settle_fds does so for count fds, as by a
- * write. All peers are waited for until one deadline, so that many silent peers cost no more time
- * than one.
- */
+#include <stdbool.h>
+
+/* Begins those of count fds whose peers' bytes have come. */
 void aw_settle_fds(const int *fds, int count);
+/*
+ * Begins the connections that the process makes before a fork, or a spawn, whose child has only those fds that an exec leaves open.
+ * Those that it has accepted are begun by the process that makes their first I/O.
+ */
 void aw_settle_all(void);
-/* Decides all sockets before a spawn, whose child has only those fds that an exec leaves open. */
 void aw_settle_before_spawn(void);
 /*
- * Decides all sockets, and bridges those that are framed, before system(3) and popen(3), whose
- * child at once becomes a shell.
+ * Bridges all connections, or those that an exec leaves open, before another program without this library has them. system(3) and
+ * popen(3) are such programs, too, because their child becomes a shell at once.
  */
-void aw_settle_before_shell(void);
+void aw_settle_for_stranger(bool surviving);
 
 /*
  * The caller is about to close fd, or to end the process with all its fds. If the kernel closed a

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Decides at the first I/O what a connection becomes. A client in `auto` sends the UDP probe to its
-// server. A server in `auto` looks for the key of the MPA Request; if its program writes first, it
-// asks the proxy process whether the client has sent the probe. The functions take no lock, and
-// may wait for the peer: the caller holds none.
+// Decides at the first I/O how a connection in mode `on` begins: by the MPA Request of a client, which has to be whole, and without
+// asking where the program itself is the client. The functions take no lock, and may wait for the peer: the caller holds none.
 #ifndef XSOCK_PRELOAD_VERDICT_H
 #define XSOCK_PRELOAD_VERDICT_H
 
 #include "xsock/preload/first_io.h"
 
 enum aw_verdict {
-	AW_VERDICT_IWARP,
-	AW_VERDICT_RECORD, /* iWARP, and both ends have records */
-	AW_VERDICT_PLAIN,
-	AW_VERDICT_OVER, /* the program closes the fd, and the proxy process answers the client */
+	AW_VERDICT_ENDPOINT, /* the proxy process carries the connection */
+	AW_VERDICT_RECORD,
+	AW_VERDICT_ENDED, /* the peer has ended the connection, and the program learns that from the kernel */
 	AW_VERDICT_REFUSED, /* the connect has failed */
 	AW_VERDICT_LATER, /* the peer's bytes do not decide yet */
+	AW_VERDICT_STRANGER, /* the peer speaks something else */
+	AW_VERDICT_SILENT, /* the client has sent no whole Request in its time */
 	AW_VERDICT_FAILED, /* the program's call fails with errno */
 };
 
@@ -24,7 +23,6 @@ struct aw_first_io_call {
 	enum aw_first_io kind;
 	bool dontwait;
 	bool connects; /* a connect call, which has succeeded: an error is for the next call */
-	const struct aw_deadline *by; /* the call waits until then at most; NULL: no limit */
 };
 
 /*

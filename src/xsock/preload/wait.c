@@ -8,7 +8,7 @@
 #include "xsock/base/left.h"
 #include "xsock/base/libc.h"
 #include "xsock/preload/first_io.h"
-#include "xsock/preload/preamble.h"
+#include "xsock/preload/overdue.h"
 #include "xsock/process/memory.h"
 
 #define NS 1000000000
@@ -84,7 +84,7 @@ static bool map_wide(struct wide_poll *wide, nfds_t count)
 
 /*
  * Fills wide: makes the first I/O on undecided fds, and polls those that stay undecided for their
- * start-up's event, too. Returns whether there are any.
+ * start-up's event. Returns whether there are any.
  */
 static bool fill_wide(struct wide_poll *wide, const struct pollfd *fds)
 {
@@ -100,8 +100,11 @@ static bool fill_wide(struct wide_poll *wide, const struct pollfd *fds)
 		if (!wide->socks[i])
 			continue;
 		any = true;
-		wide->fds[i].events |= aw_fdtab_state(fds[i].fd) == AW_FD_CONNECTING ? POLLOUT
-										     : POLLIN;
+		/* A socket that connects is writable when it is connected; one whose Request is due may be so all the time. */
+		if (aw_fdtab_state(fds[i].fd) == AW_FD_CONNECTING)
+			wide->fds[i].events |= POLLOUT;
+		else
+			wide->fds[i].events = POLLIN;
 	}
 	return any;
 }
@@ -131,7 +134,7 @@ static int poll_until(struct wide_poll *wide, const struct aw_deadline *deadline
 	int ready;
 
 	aw_left_push(&left_for_good, abandon_wait, wide);
-	ready = aw_libc()->ppoll(wide->fds, wide->count, aw_preamble_left(deadline, &left), mask);
+	ready = aw_libc()->ppoll(wide->fds, wide->count, aw_overdue_left(deadline, &left), mask);
 	aw_left_pop(&left_for_good, 0);
 	return ready;
 }
@@ -164,8 +167,8 @@ static int copy_events(struct pollfd *fds, const struct wide_poll *wide)
 	for (nfds_t i = 0; i < wide->count; i++) {
 		short visible = fds[i].events | POLLERR | POLLHUP | POLLNVAL;
 
-		if (wide->socks[i] && aw_preamble_hides(fds[i].fd))
-			visible &= ~(POLLIN | POLLRDNORM);
+		if (wide->socks[i] && aw_first_io_hides(fds[i].fd))
+			visible = POLLNVAL;
 		fds[i].revents = wide->fds[i].revents & visible;
 		ready += fds[i].revents != 0;
 	}
@@ -182,8 +185,10 @@ int aw_wait_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 	if (!map_wide(&wide, count))
 		return aw_fail_with(ENOMEM);
 	do {
-		bool any = fill_wide(&wide, fds);
+		bool any;
 
+		aw_overdue_settle();
+		any = fill_wide(&wide, fds);
 		ready = poll_until(&wide, &deadline, mask);
 		if (any)
 			end_sleeps(&wide);

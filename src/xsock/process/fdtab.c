@@ -12,16 +12,19 @@
 #include "xsock/process/quiet.h"
 
 #define WAKE_NS 200000000 /* a thread that has something to read wakes sooner */
+#define BRIEF_NS 1000000
 
 _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
 _Atomic(unsigned) aw_fdtab_undecided;
 _Atomic(unsigned) aw_fdtab_bridged;
+_Atomic(unsigned) aw_fdtab_listeners;
 _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct aw_quiet before_lock; /* how the lock's holder was before it took the lock */
-static struct aw_sock *socks[AW_FDTAB_MAX]; /* under the lock */
+struct aw_entry aw_fdtab_entries[AW_FDTAB_MAX];
+_Atomic(uint32_t) aw_fdtab_users[AW_FDTAB_MAX];
 static struct aw_pool pool = { .bytes = sizeof(struct aw_sock) };
 struct aw_pool aw_fdtab_registrations = { .bytes = sizeof(struct aw_registration) };
 static unsigned starting; /* the number of sockets in STARTING; under the lock */
@@ -37,6 +40,7 @@ void aw_fdtab_lock(void)
 	aw_quiet_begin(&before);
 	pthread_mutex_lock(&lock);
 	before_lock = before;
+	aw_fdtab_release_left();
 }
 
 void aw_fdtab_unlock(void)
@@ -52,6 +56,10 @@ void aw_fdtab_renew(bool locked)
 	if (!locked)
 		pthread_mutex_init(&lock, NULL);
 	pthread_cond_init(&changed, NULL);
+	for (int fd = 0; fd < fd_end; fd++)
+		if (atomic_load_explicit(aw_fdtab_users_of(fd), memory_order_relaxed))
+			atomic_store(aw_fdtab_users_of(fd), 0);
+	aw_fdtab_end_parents_changes(fd_end);
 }
 
 void aw_fdtab_note_change(void)
@@ -81,18 +89,23 @@ void aw_fdtab_await_change(void)
 	(void)await_change_until(NULL);
 }
 
-void aw_fdtab_begin_sleep(struct aw_sock *sock, bool decides)
+void aw_fdtab_await_change_briefly(void)
+{
+	struct timespec end = aw_clock_after(CLOCK_MONOTONIC, BRIEF_NS);
+
+	(void)await_change_until(&end);
+}
+
+void aw_fdtab_begin_sleep(struct aw_sock *sock)
 {
 	aw_fdtab_hold(sock);
 	sock->sleepers++;
-	sock->deciders += decides;
 	sleeps_here++;
 }
 
-void aw_fdtab_end_sleep(struct aw_sock *sock, bool decides)
+void aw_fdtab_end_sleep(struct aw_sock *sock)
 {
 	sleeps_here--;
-	sock->deciders -= decides;
 	if (--sock->sleepers == 0)
 		aw_fdtab_note_change();
 	aw_fdtab_release(sock);
@@ -112,7 +125,7 @@ static bool is_undecided(enum aw_fd_state state)
 	return state >= AW_FD_CONNECTING;
 }
 
-static void store_state(int fd, enum aw_fd_state state)
+void aw_fdtab_store_state(int fd, enum aw_fd_state state)
 {
 	atomic_store_explicit(&aw_fdtab_states[fd], (uint8_t)state, memory_order_relaxed);
 }
@@ -121,7 +134,7 @@ static void store_sock(int fd, const struct aw_sock *sock)
 {
 	if (sock->slot)
 		atomic_store(&aw_fdtab_slots[fd], sock->slot);
-	store_state(fd, sock->state);
+	aw_fdtab_store_state(fd, sock->state);
 }
 
 /* Adds one, which may be -1, to the counters of sockets that state belongs to. */
@@ -131,6 +144,8 @@ static void count_state(enum aw_fd_state state, unsigned one)
 		atomic_fetch_add_explicit(&aw_fdtab_undecided, one, memory_order_relaxed);
 	if (state == AW_FD_BRIDGED)
 		atomic_fetch_add_explicit(&aw_fdtab_bridged, one, memory_order_relaxed);
+	if (state == AW_FD_LISTENER)
+		atomic_fetch_add_explicit(&aw_fdtab_listeners, one, memory_order_relaxed);
 	if (state == AW_FD_STARTING)
 		starting += one;
 }
@@ -138,6 +153,39 @@ static void count_state(enum aw_fd_state state, unsigned one)
 void aw_fdtab_hold(struct aw_sock *sock)
 {
 	sock->users++;
+}
+
+int aw_fdtab_beside(const struct aw_sock *sock)
+{
+	struct stat file;
+
+	return sock->beside && fstat(sock->beside, &file) == 0 && file.st_ino == sock->beside_ino
+		       ? sock->beside
+		       : 0;
+}
+
+void aw_fdtab_set_beside(struct aw_sock *sock, int fd)
+{
+	struct stat file = { 0 };
+
+	sock->beside = fd;
+	if (!fd || fstat(fd, &file) != 0)
+		return;
+	sock->beside_ino = file.st_ino;
+	if ((unsigned)fd < AW_FDTAB_MAX)
+		aw_fdtab_store_state(fd, AW_FD_INTERNAL);
+}
+
+void aw_fdtab_close_beside(struct aw_sock *sock)
+{
+	int fd = aw_fdtab_beside(sock);
+
+	sock->beside = 0;
+	if (!fd)
+		return;
+	if ((unsigned)fd < AW_FDTAB_MAX)
+		aw_fdtab_store_state(fd, AW_FD_NONE);
+	aw_libc()->close(fd);
 }
 
 /* Frees sock when it has no fd and no thread uses it. */
@@ -148,6 +196,7 @@ static void free_unused(struct aw_sock *sock)
 	count_state(sock->state, -1u);
 	if (sock->slot)
 		aw_fdtab_hooks.leave_slot(sock->slot);
+	aw_fdtab_close_beside(sock);
 	while (sock->registrations) {
 		struct aw_registration *reg = sock->registrations;
 
@@ -164,28 +213,35 @@ void aw_fdtab_release(struct aw_sock *sock)
 	free_unused(sock);
 }
 
-static void detach_fd(int fd)
+void aw_fdtab_detach(int fd, enum aw_fd_state then)
 {
-	struct aw_sock *sock = socks[fd];
+	struct aw_sock *sock = aw_fdtab_entries[fd].sock;
 
-	store_state(fd, AW_FD_NONE);
-	socks[fd] = NULL;
+	aw_fdtab_store_state(fd, then);
+	aw_fdtab_cancel_change(fd);
+	aw_fdtab_entries[fd].sock = NULL;
 	if (!sock)
 		return;
-	if (sock->slot)
-		atomic_store(&aw_fdtab_slots[fd], NULL);
+	atomic_store(&aw_fdtab_slots[fd], NULL);
 	assert(sock->fds);
 	sock->fds--;
+	if (sock->slot && atomic_load(aw_fdtab_users_of(fd)))
+		aw_fdtab_hold_users(sock, fd);
 	free_unused(sock);
 }
 
-static void attach_fd(int fd, struct aw_sock *sock)
+void aw_fdtab_note_number(int fd)
 {
-	detach_fd(fd);
-	socks[fd] = sock;
-	sock->fds++;
 	if (fd >= fd_end)
 		fd_end = fd + 1;
+}
+
+void aw_fdtab_attach(int fd, struct aw_sock *sock)
+{
+	aw_fdtab_detach(fd, AW_FD_LEAVING);
+	aw_fdtab_entries[fd].sock = sock;
+	sock->fds++;
+	aw_fdtab_note_number(fd);
 	store_sock(fd, sock);
 }
 
@@ -193,7 +249,7 @@ void aw_fdtab_mark(int fd)
 {
 	aw_fdtab_forget(fd);
 	if ((unsigned)fd < AW_FDTAB_MAX && !aw_fdtab_is_vfork_child())
-		store_state(fd, AW_FD_CANDIDATE);
+		aw_fdtab_store_state(fd, AW_FD_CANDIDATE);
 }
 
 static struct aw_sock *add_socket(int fd, const struct aw_sock *like)
@@ -211,8 +267,9 @@ static struct aw_sock *add_socket(int fd, const struct aw_sock *like)
 	sock->registrations = NULL;
 	sock->dev = file.st_dev;
 	sock->ino = file.st_ino;
+	aw_fdtab_set_beside(sock, like->beside);
 	count_state(sock->state, 1);
-	attach_fd(fd, sock);
+	aw_fdtab_attach(fd, sock);
 	return sock;
 }
 
@@ -234,42 +291,12 @@ struct aw_sock *aw_fdtab_get_or_add(int fd)
 	return sock ? sock : add_socket(fd, &fresh);
 }
 
-void aw_fdtab_copy(int from, int to)
-{
-	if (from == to ||
-	    (aw_fdtab_state(from) == AW_FD_NONE && aw_fdtab_state(to) == AW_FD_NONE) ||
-	    (unsigned)to >= AW_FDTAB_MAX || (unsigned)from >= AW_FDTAB_MAX ||
-	    aw_fdtab_is_vfork_child())
-		return;
-	aw_fdtab_lock();
-	detach_fd(to);
-	if (socks[from])
-		attach_fd(to, socks[from]);
-	else if (aw_fdtab_state(from) == AW_FD_CANDIDATE)
-		store_state(to, AW_FD_CANDIDATE);
-	aw_fdtab_unlock();
-}
-
 void aw_fdtab_forget(int fd)
 {
-	struct aw_slot *slot = NULL;
-	struct aw_sock *sock;
-
 	if (aw_fdtab_state(fd) == AW_FD_NONE || aw_fdtab_is_vfork_child())
 		return;
 	aw_fdtab_lock();
-	sock = aw_fdtab_state(fd) == AW_FD_FRAMED ? aw_fdtab_get(fd) : NULL;
-	if (sock) {
-		slot = sock->slot;
-		aw_fdtab_hold(sock);
-	}
-	detach_fd(fd);
-	aw_fdtab_unlock();
-	if (!sock)
-		return;
-	aw_fdtab_hooks.drain_slot(slot, fd);
-	aw_fdtab_lock();
-	aw_fdtab_release(sock);
+	aw_fdtab_detach(fd, AW_FD_NONE);
 	aw_fdtab_unlock();
 }
 
@@ -288,14 +315,13 @@ void aw_fdtab_hide(int fd)
 	if ((unsigned)fd >= AW_FDTAB_MAX || aw_fdtab_is_vfork_child())
 		return;
 	aw_fdtab_lock();
-	detach_fd(fd);
-	store_state(fd, AW_FD_INTERNAL);
+	aw_fdtab_detach(fd, AW_FD_INTERNAL);
 	aw_fdtab_unlock();
 }
 
 struct aw_sock *aw_fdtab_get(int fd)
 {
-	struct aw_sock *sock = (unsigned)fd < AW_FDTAB_MAX ? socks[fd] : NULL;
+	struct aw_sock *sock = (unsigned)fd < AW_FDTAB_MAX ? aw_fdtab_entries[fd].sock : NULL;
 	struct stat file;
 
 	if (!sock)
@@ -303,7 +329,7 @@ struct aw_sock *aw_fdtab_get(int fd)
 	if (fstat(fd, &file) == 0 && file.st_dev == sock->dev && file.st_ino == sock->ino)
 		return sock;
 	if (!aw_fdtab_is_vfork_child() && sock->state != AW_FD_STARTING)
-		detach_fd(fd);
+		aw_fdtab_detach(fd, AW_FD_NONE);
 	return NULL;
 }
 
@@ -321,10 +347,13 @@ bool aw_fdtab_look(int fd, struct aw_sock *copy)
 
 struct aw_sock *aw_fdtab_get_started(int fd)
 {
-	struct aw_sock *sock = aw_fdtab_get(fd);
+	struct aw_sock *sock;
 
+	aw_fdtab_await_left_locked(fd);
+	sock = aw_fdtab_get(fd);
 	while (sock && sock->state == AW_FD_STARTING) {
 		aw_fdtab_await_change();
+		aw_fdtab_await_left_locked(fd);
 		sock = aw_fdtab_get(fd);
 	}
 	return sock;
@@ -361,7 +390,7 @@ bool aw_fdtab_is_pair_of(int fd, ino_t ino)
 int aw_fdtab_next_fd(const struct aw_sock *sock, int after)
 {
 	for (int fd = after + 1; fd < fd_end; fd++) {
-		if (socks[fd] == sock)
+		if (aw_fdtab_entries[fd].sock == sock)
 			return fd;
 	}
 	return -1;
@@ -383,16 +412,44 @@ void aw_fdtab_drop(struct aw_sock *sock)
 	aw_fdtab_hold(sock);
 	aw_fdtab_set_state(sock, AW_FD_NONE);
 	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd))
-		detach_fd(fd);
+		aw_fdtab_detach(fd, AW_FD_NONE);
 	aw_fdtab_release(sock);
+}
+
+void aw_fdtab_drop_slot(struct aw_sock *sock)
+{
+	sock->slot = NULL;
+	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd))
+		atomic_store(&aw_fdtab_slots[fd], NULL);
 }
 
 void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *arg)
 {
 	for (int fd = 0; fd < fd_end; fd++) {
-		if (socks[fd])
-			see(socks[fd], fd, arg);
+		if (aw_fdtab_entries[fd].sock)
+			see(aw_fdtab_entries[fd].sock, fd, arg);
 	}
+}
+
+static void move_beside(struct aw_sock *sock, int unused, void *arg)
+{
+	const int *fd = arg;
+	int moved;
+
+	(void)unused;
+	if (sock->beside != *fd || !aw_fdtab_beside(sock))
+		return;
+	moved = aw_libc()->fcntl(*fd, F_DUPFD_CLOEXEC, *fd + 1);
+	aw_fdtab_store_state(*fd, AW_FD_NONE);
+	aw_libc()->close(*fd);
+	aw_fdtab_set_beside(sock, moved > 0 ? moved : 0);
+}
+
+void aw_fdtab_free_beside(int fd)
+{
+	aw_fdtab_lock();
+	aw_fdtab_each(move_beside, &fd);
+	aw_fdtab_unlock();
 }
 
 int aw_fdtab_find(int from, aw_fdtab_wanted *wanted, const void *arg)
@@ -401,7 +458,7 @@ int aw_fdtab_find(int from, aw_fdtab_wanted *wanted, const void *arg)
 
 	aw_fdtab_lock();
 	for (int fd = from; fd < fd_end && found < 0; fd++)
-		if (socks[fd] && wanted(socks[fd], fd, arg))
+		if (aw_fdtab_entries[fd].sock && wanted(aw_fdtab_entries[fd].sock, fd, arg))
 			found = fd;
 	aw_fdtab_unlock();
 	return found;

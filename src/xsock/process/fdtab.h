@@ -34,6 +34,7 @@ enum aw_fd_state {
 	AW_FD_CONNECTING, /* connect is under way, or done and the program has not looked */
 	AW_FD_PENDING, /* connected, and still TCP: MPA starts at the first I/O */
 	AW_FD_STARTING, /* a thread runs MPA start-up on the socket, or bridges it */
+	AW_FD_LEAVING, /* a thread gives the number another file, or closes it (struct aw_change) */
 };
 
 enum aw_role {
@@ -62,8 +63,6 @@ struct aw_sock {
 	unsigned users; /* threads that use the struct without the table's lock */
 	unsigned
 		sleepers; /* threads that wait for the peer's first bytes, or need the file as it is */
-	/* Those sleepers that wait a short grace at most, as a write or close does, or not at all. */
-	unsigned deciders;
 	dev_t dev;
 	ino_t ino; /* dev and ino: the file that the fds must still be */
 	ino_t swapped_ino; /* the file's inode before the swap; 0: not swapped */
@@ -74,12 +73,22 @@ struct aw_sock {
 	bool connect_reported; /* a connect call has returned success */
 	/* TCP reported this errno while a call that could not return it started MPA: the next one gets it; 0: none */
 	int error;
-	int64_t preamble_ns; /* deadline of the partial preamble (preamble.h); 0: there is none */
-	int lowat; /* SO_RCVLOWAT before the partial preamble */
+	int64_t due_ns; /* deadline of the peer's Request, or of its Reply (patience.h); 0: neither is due */
+	int lowat; /* the program's SO_RCVLOWAT while the library waits for the rest of a Request; 0: it does not */
+	bool shared; /* the process has forked since the accept: another one may begin the connection */
 	struct linger linger;
 	struct sockaddr_storage local, remote; /* set when the socket is bridged */
 	struct aw_registration *registrations; /* until the socket is bridged */
 	struct aw_slot *slot; /* the record's slot, once the socket is framed */
+	/* Of a pair, for calls that end as TCP's: */
+	bool shut; /* the program has shut its writing direction */
+	bool end_told; /* a read has returned the stream's end */
+	bool lost_told; /* a write has succeeded that the peer, which has closed, will not get */
+	bool reset_told; /* a call has returned ECONNRESET: later reads return the end, later writes EPIPE */
+	bool is_pair; /* BRIDGED, and the other end of the pair is the peer's own (pair/offer.h) */
+	/* INTERNAL, and closed with the socket: the TCP socket of a pair, or the registration of a listener; 0: none */
+	int beside;
+	ino_t beside_ino; /* the file that it must still be */
 };
 
 extern _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
@@ -89,6 +98,8 @@ extern struct aw_pool aw_fdtab_registrations;
 extern _Atomic(unsigned) aw_fdtab_undecided;
 /* The number of sockets in BRIDGED. */
 extern _Atomic(unsigned) aw_fdtab_bridged;
+/* The number of sockets in LISTENER. */
+extern _Atomic(unsigned) aw_fdtab_listeners;
 /* The slots of fds that are framed; NULL for others. */
 extern _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
 /*
@@ -100,8 +111,8 @@ struct aw_fdtab_hooks {
 	void (*settle)(void);
 	/* Called with the lock: this process has closed its last fd of the slot's socket. */
 	void (*leave_slot)(struct aw_slot *slot);
-	/* Called without the lock: waits until no thread works on the record by fd, which the table does not have any more. */
-	void (*drain_slot)(struct aw_slot *slot, int fd);
+	/* Called without the lock: fd is about to become another file, and no thread works on the slot's record by it. */
+	void (*keep_slot)(struct aw_slot *slot, int fd);
 	/* Called with the lock: this process is about to fork, or is the child of a fork. */
 	void (*at_fork)(bool in_child);
 };
@@ -111,12 +122,6 @@ extern const struct aw_fdtab_hooks aw_fdtab_hooks;
 static inline bool aw_fdtab_is_in_connect(const struct aw_sock *sock)
 {
 	return sock->state == AW_FD_CONNECTING && sock->caller;
-}
-
-/* A thread waits in a read or poll for the first bytes of sock's client. */
-static inline bool aw_fdtab_is_awaited(const struct aw_sock *sock)
-{
-	return sock->state == AW_FD_PENDING && sock->sleepers > sock->deciders;
 }
 
 static inline enum aw_fd_state aw_fdtab_state(int fd)
@@ -137,11 +142,71 @@ static inline bool aw_fdtab_is_special(int fd)
 	return __builtin_expect(aw_fdtab_state(fd) >= AW_FD_FRAMED, 0);
 }
 
+static inline bool aw_fdtab_any_listener(void)
+{
+	return atomic_load_explicit(&aw_fdtab_listeners, memory_order_relaxed);
+}
+
 static inline bool aw_fdtab_any_undecided(void)
 {
 	return __builtin_expect(
 		atomic_load_explicit(&aw_fdtab_undecided, memory_order_relaxed) != 0, 0);
 }
+
+/*
+ * A number and its record change at one moment (fdtab_change.c). A thread that works on a record by fd counts itself among fd's
+ * users first, and looks then whether fd is still FRAMED with that slot. Each user is under a shield and sleeps in no call but for a
+ * half's lock.
+ */
+#define AW_FDTAB_LINE \
+	16 /* counts that fit in a cache line: those of neighbours lie in different ones */
+extern _Atomic(uint32_t) aw_fdtab_users[AW_FDTAB_MAX];
+
+static inline _Atomic(uint32_t) *aw_fdtab_users_of(int fd)
+{
+	const unsigned lines = AW_FDTAB_MAX / AW_FDTAB_LINE, number = (unsigned)fd;
+
+	return &aw_fdtab_users[number % lines * AW_FDTAB_LINE + number / lines % AW_FDTAB_LINE];
+}
+
+static inline void aw_fdtab_enter(int fd)
+{
+	atomic_fetch_add(aw_fdtab_users_of(fd), 1);
+}
+
+static inline void aw_fdtab_leave(int fd)
+{
+	atomic_fetch_sub_explicit(aw_fdtab_users_of(fd), 1, memory_order_release);
+}
+
+/* Called by a user of fd: returns whether fd is FRAMED with that slot, and stays so until the user leaves. */
+static inline bool aw_fdtab_holds(int fd, const struct aw_slot *slot)
+{
+	return (unsigned)fd < AW_FDTAB_MAX && atomic_load(&aw_fdtab_states[fd]) == AW_FD_FRAMED &&
+	       atomic_load(&aw_fdtab_slots[fd]) == slot;
+}
+
+/* Wait until fd, or any fd of sock, has no users, a second at most: a user may wait for a process that is stopped. True: there is none. */
+bool aw_fdtab_drain(int fd);
+bool aw_fdtab_drain_socket(const struct aw_sock *sock);
+bool aw_fdtab_drain_all(void);
+
+/*
+ * A call that changes the file of a number. begin makes fd LEAVING and drains it; the caller makes the kernel's call; end says what
+ * fd is then. Threads that meet a LEAVING number wait until the kernel's table has changed, and look again.
+ */
+struct aw_change {
+	int fd;
+	unsigned turn; /* this change of fd, of all; 0: the table has no part in it */
+	enum aw_fd_state before; /* of an fd without a socket */
+	struct aw_sock *next; /* the socket of which fd is to be one more fd; held */
+};
+/* fd: -1 before a call that duplicates from to a new number. from: -1 before a close. */
+void aw_fdtab_begin_change(struct aw_change *change, int fd, int from);
+/* result: what the call has returned, negative if the number has its old file; else the duplicate's number. Returns it; keeps errno. */
+int aw_fdtab_end_change(struct aw_change *change, int result);
+/* Waits while fd is LEAVING and the kernel has still its old file. */
+void aw_fdtab_await_left(int fd);
 
 void aw_fdtab_lock(void);
 void aw_fdtab_unlock(void);
@@ -157,11 +222,9 @@ void aw_fdtab_mark(int fd);
  * not change its parent's table.
  */
 bool aw_fdtab_add(int fd, const struct aw_sock *like);
-/* Makes to another fd of from's socket, and forgets what to was before. Call both functions without the lock. */
-void aw_fdtab_copy(int from, int to);
 /*
- * Forgets fd: the caller is about to close it or to give its number to another file. Of a FRAMED fd the function returns when no
- * thread works on the record by that number. The record keeps its slot until then.
+ * Forgets what fd was: the kernel has just given the number to the caller. A thread that is still in a record by that number keeps
+ * the record's slot taken. Call both functions without the lock.
  */
 void aw_fdtab_forget(int fd);
 /*
@@ -179,6 +242,9 @@ void aw_fdtab_fork_begin(void);
 void aw_fdtab_fork_end(void);
 /* Has the library notice forks. The first use of the table does so as well. */
 void aw_fdtab_watch_forks(void);
+/* In between no other thread makes a socket STARTING. Call both without the lock. allow keeps errno. */
+void aw_fdtab_bar_starts(void);
+void aw_fdtab_allow_starts(void);
 /*
  * Calls libc's _Fork, which runs no handlers of pthread_atfork, and does their work itself. Returns
  * as fork(2).
@@ -196,6 +262,12 @@ void aw_fdtab_set_parent_exits(bool exits);
  */
 bool aw_fdtab_look(int fd, struct aw_sock *copy);
 
+/*
+ * The program is about to give the number fd to another file: if a socket has fd beside it, moves that to another number. Call
+ * without the lock.
+ */
+void aw_fdtab_free_beside(int fd);
+
 /* The caller of each function below holds the lock, except where the function's comment differs. */
 
 /*
@@ -208,8 +280,18 @@ struct aw_sock *aw_fdtab_get_or_add(int fd);
 /* Returns the lowest fd of the socket above after, or -1. Pass -1 for the first fd. */
 int aw_fdtab_next_fd(const struct aw_sock *sock, int after);
 void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state);
+/* Puts fd, which may be 0, beside the socket. */
+void aw_fdtab_set_beside(struct aw_sock *sock, int fd);
+/* Returns what is beside the socket, or 0: there is nothing, or the program has closed it in a way that this library does not see. */
+int aw_fdtab_beside(const struct aw_sock *sock);
+/* Closes what is beside the socket. */
+void aw_fdtab_close_beside(struct aw_sock *sock);
 /* Makes all fds of the socket NONE; frees the socket unless a thread holds it. */
 void aw_fdtab_drop(struct aw_sock *sock);
+/* Puts an unconnected socket in the place of all fds of sock, whose connection this process has no longer. */
+void aw_fdtab_disconnect(const struct aw_sock *sock);
+/* Takes sock's slot away; the process's hold on it stays. */
+void aw_fdtab_drop_slot(struct aw_sock *sock);
 /* Keep sock alive while its caller does not hold the lock. */
 void aw_fdtab_hold(struct aw_sock *sock);
 void aw_fdtab_release(struct aw_sock *sock);
@@ -229,12 +311,12 @@ bool aw_fdtab_is_paired(int fd);
 bool aw_fdtab_is_pair_of(int fd, ino_t ino);
 /*
  * A thread calls begin_sleep before it waits for bytes on sock, which is undecided, and end_sleep
- * when it has waited. decides: the thread is one of aw_sock.deciders. The thread that starts sock
+ * when it has waited. The thread that starts sock
  * calls await_sleepers, so that each sleeping thread wakes by the bytes that have come: later they
  * are no longer in the socket.
  */
-void aw_fdtab_begin_sleep(struct aw_sock *sock, bool decides);
-void aw_fdtab_end_sleep(struct aw_sock *sock, bool decides);
+void aw_fdtab_begin_sleep(struct aw_sock *sock);
+void aw_fdtab_end_sleep(struct aw_sock *sock);
 void aw_fdtab_await_sleepers(const struct aw_sock *sock);
 /*
  * Waits until no other thread forks. Called before a socket becomes STARTING, because in the child

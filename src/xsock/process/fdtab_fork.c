@@ -53,11 +53,8 @@ static void settle_sockets(void)
 		aw_fdtab_hooks.settle();
 }
 
-void aw_fdtab_fork_begin(void)
+void aw_fdtab_bar_starts(void)
 {
-	if (aw_fdtab_is_vfork_child())
-		return;
-	settle_sockets();
 	aw_fdtab_lock();
 	while (aw_fdtab_any_starting())
 		aw_fdtab_await_change();
@@ -66,12 +63,10 @@ void aw_fdtab_fork_begin(void)
 	aw_fdtab_unlock();
 }
 
-void aw_fdtab_fork_end(void)
+void aw_fdtab_allow_starts(void)
 {
 	int saved = errno;
 
-	if (aw_fdtab_is_vfork_child())
-		return;
 	aw_fdtab_lock();
 	forks--;
 	forks_here--;
@@ -80,9 +75,23 @@ void aw_fdtab_fork_end(void)
 	errno = saved;
 }
 
+void aw_fdtab_fork_begin(void)
+{
+	if (aw_fdtab_is_vfork_child())
+		return;
+	settle_sockets();
+	aw_fdtab_bar_starts();
+}
+
+void aw_fdtab_fork_end(void)
+{
+	if (!aw_fdtab_is_vfork_child())
+		aw_fdtab_allow_starts();
+}
+
 /*
- * Runs in the parent before a fork. One connection starts in one process only, so the pending
- * sockets are settled here. The table of a child of vfork is its parent's and stays as it is.
+ * Runs in the parent before a fork. A connection that was accepted is begun by the process that makes its first I/O. The table of
+ * a child of vfork is its parent's and stays as it is.
  */
 static void prepare_fork(void)
 {
@@ -96,42 +105,48 @@ static void prepare_fork(void)
 		aw_fdtab_hooks.at_fork(false);
 }
 
-/*
- * Puts an unconnected socket in the place of sock's fds: the connection is the parent's alone.
- * epoll sets stay as they are, because the parent shares them.
- */
-static void disconnect_fds(const struct aw_sock *sock)
+bool aw_fdtab_replace(int fd, int by)
+{
+	int flags = aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
+
+	return by >= 0 && aw_libc()->dup3(by, fd, flags) >= 0;
+}
+
+void aw_fdtab_disconnect(const struct aw_sock *sock)
 {
 	int fresh = aw_libc()->socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd)) {
-		int flags = aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
-
-		if (sock->state == AW_FD_CONNECTING && !sock->caller)
-			aw_log(AW_LOG_ERROR,
-			       "fd %d was not connected yet at a fork: it is the parent's alone",
-			       fd);
-		if (fresh < 0 || aw_libc()->dup3(fresh, fd, flags) < 0)
+	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd))
+		if (!aw_fdtab_replace(fd, fresh))
 			aw_libc()->close(fd);
-	}
 	if (fresh >= 0)
 		aw_libc()->close(fresh);
 }
 
+/* The connection is the parent's alone. epoll sets stay as they are, because the parent shares them. */
+static void disconnect_fds(const struct aw_sock *sock)
+{
+	int fd = aw_fdtab_next_fd(sock, -1);
+
+	if (sock->state == AW_FD_CONNECTING && !sock->caller)
+		aw_log(AW_LOG_ERROR,
+		       "fd %d was not connected yet at a fork: it is the parent's alone", fd);
+	aw_fdtab_disconnect(sock);
+}
+
 /*
- * Drops, in the child, what only the parent may start: the connections that it has begun to make,
- * those on which a thread of it waits for the client, and those accepted since the fork began.
+ * Drops, in the child, what only the parent may start: the connections that it has begun to make, and those that it has accepted
+ * since the fork began.
  */
 static void drop_parents_own(struct aw_sock *sock, int fd, void *unused)
 {
-	bool kept = parent_keeps && (sock->state == AW_FD_CONNECTING || aw_fdtab_is_awaited(sock));
-
 	(void)fd;
 	(void)unused;
-	if (kept)
-		disconnect_fds(sock);
-	if (kept || (forks && sock->state == AW_FD_PENDING))
-		aw_fdtab_drop(sock);
+	if (!parent_keeps ||
+	    (sock->state != AW_FD_CONNECTING && (sock->state != AW_FD_PENDING || sock->shared)))
+		return;
+	disconnect_fds(sock);
+	aw_fdtab_drop(sock);
 }
 
 static void finish_fork_in_child(void)

@@ -5,6 +5,40 @@
 
 #include "xsock/process/fdtab.h"
 
+/* A number's place in the table. Under the lock. */
+struct aw_entry {
+	struct aw_sock *sock;
+	/* Of a LEAVING number: the socket that it had, and the one that it is to get; both held. */
+	struct aw_sock *before, *next;
+	unsigned turn; /* the change under way; 0: none */
+	enum aw_fd_state was; /* the state before it, where the number had no socket */
+};
+extern struct aw_entry aw_fdtab_entries[AW_FDTAB_MAX];
+
+/* fdtab.c, called with the lock: a number joins a socket, or leaves its socket and is what `then` says. */
+void aw_fdtab_attach(int fd, struct aw_sock *sock);
+void aw_fdtab_detach(int fd, enum aw_fd_state then);
+/* fdtab.c, called with the lock: the table has fd in it from now on. */
+void aw_fdtab_note_number(int fd);
+/* fdtab.c, called with the lock: makes fd, which has no socket, what state says. */
+void aw_fdtab_store_state(int fd, enum aw_fd_state state);
+/* fdtab.c, called with the lock: as aw_fdtab_await_change, for about a millisecond at most. */
+void aw_fdtab_await_change_briefly(void);
+/*
+ * fdtab_change.c, called with the lock: hold_users holds sock, whose number fd has become another file unseen, until no thread is in its
+ * record by that number; release_left releases those that no thread is in any more.
+ */
+void aw_fdtab_hold_users(struct aw_sock *sock, int fd);
+void aw_fdtab_release_left(void);
+/* fdtab_change.c, called with the lock: ends the change of a number that the kernel has given to another file. */
+void aw_fdtab_cancel_change(int fd);
+/* fdtab_change.c, called with the lock: waits while fd is LEAVING, as aw_fdtab_await_left. */
+void aw_fdtab_await_left_locked(int fd);
+/* fdtab_change.c, called in the child of a fork, with the lock: ends the changes of the parent's threads below fd `end`. */
+void aw_fdtab_end_parents_changes(int end);
+/* fdtab_fork.c: makes fd a duplicate of by; keeps FD_CLOEXEC. False: fd is as before. */
+bool aw_fdtab_replace(int fd, int by);
+
 /* fdtab_fork.c: called before the lock is taken. Finds out whether this is the child of a clone(2). */
 void aw_fdtab_notice_fork(void);
 /* fdtab_fork.c: called before the lock is taken. Registers the handlers of pthread_atfork, once. */

@@ -67,30 +67,28 @@ void aw_mode_end_records(void)
 	records = false;
 }
 
-static bool rules_allow(bool listening, const struct sockaddr *local)
-{
-	struct aw_xs_query q = make_query(listening, local);
-
-	pthread_once(&once, read_rules);
-	return rules && aw_xs_rules_may(rules, &q);
-}
-
-bool aw_mode_may(bool listening)
-{
-	return rules_allow(listening, NULL);
-}
-
-bool aw_mode_may_be_on(bool listening)
+bool aw_mode_may_iwarp(bool listening)
 {
 	struct aw_xs_query q = make_query(listening, NULL);
 
 	pthread_once(&once, read_rules);
-	return rules && aw_xs_rules_may_be_on(rules, &q);
+	return rules && aw_xs_rules_may_be(rules, &q, AW_XS_ON);
+}
+
+bool aw_mode_may_pair(const struct sockaddr *local)
+{
+	struct aw_xs_query q = make_query(true, local);
+
+	pthread_once(&once, read_rules);
+	return rules && aw_xs_rules_may_be(rules, &q, AW_XS_AUTO);
 }
 
 bool aw_mode_may_accept(const struct sockaddr *local)
 {
-	return rules_allow(true, local);
+	struct aw_xs_query q = make_query(true, local);
+
+	pthread_once(&once, read_rules);
+	return rules && aw_xs_rules_may(rules, &q);
 }
 
 /* The addresses are asked for only where a rule does. */

@@ -16,12 +16,12 @@
 bool aw_mode_records(void);
 /* From now on none is: the process has code whose calls no wrapper sees. */
 void aw_mode_end_records(void);
-/* Returns whether any socket that listens, or connects, may be in iWARP mode. */
-bool aw_mode_may(bool listening);
-/* The same for `on` alone, whose connections calls that no wrapper sees would break. */
-bool aw_mode_may_be_on(bool listening);
-/* Returns whether connections of a listener at local may be in iWARP mode. */
+/* Returns whether the rules may give a socket that listens, or connects, a mode that is iWARP. */
+bool aw_mode_may_iwarp(bool listening);
+/* Returns whether connections of a listener at local may be in `on` or `auto`. */
 bool aw_mode_may_accept(const struct sockaddr *local);
+/* The same for `auto`: they may become pairs. */
+bool aw_mode_may_pair(const struct sockaddr *local);
 /*
  * Returns the mode that the rules give fd's connection, which this process has accepted or not.
  * remote: the peer's address; NULL: the kernel knows it.

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "xsock/base/ip.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/probe_wire.h"
 
 #define PREFIX "anywarp:"
 #define PREFIX_LEN (sizeof(PREFIX) - 1)
@@ -23,7 +23,7 @@ static void write_end(char *text, const struct sockaddr_storage *addr)
 	uint8_t bytes[IP_BYTES + 2] = { 0 };
 	uint16_t port = 0;
 
-	(void)aw_probe_addr((const struct sockaddr *)addr, bytes, &port);
+	(void)aw_ip_get((const struct sockaddr *)addr, bytes, &port);
 	memcpy(bytes + IP_BYTES, &port, sizeof(port));
 	aw_hex_write(text, bytes, sizeof(bytes));
 }
@@ -86,6 +86,38 @@ static bool read_name(const struct sockaddr_un *name, socklen_t len, struct aw_s
 	return true;
 }
 
+/* Reads the name of fd. It is a pair of mode `auto` if the other end has a name, too. */
+static bool read_own(int fd, struct aw_sock *sock)
+{
+	struct sockaddr_un name = { 0 };
+	socklen_t len = sizeof(name);
+
+	if (aw_libc()->getsockname(fd, (struct sockaddr *)&name, &len) != 0 ||
+	    !read_name(&name, len, sock))
+		return false;
+	len = sizeof(name);
+	sock->is_pair = aw_libc()->getpeername(fd, (struct sockaddr *)&name, &len) == 0 &&
+			len > sizeof(name.sun_family);
+	return true;
+}
+
+/* The client's end of a pair of mode `auto` has no such name; the server's has, and tells it from the server's side. */
+static bool read_peers(int fd, struct aw_sock *sock)
+{
+	struct sockaddr_un name = { 0 };
+	struct sockaddr_storage local;
+	socklen_t len = sizeof(name);
+
+	if (aw_libc()->getpeername(fd, (struct sockaddr *)&name, &len) != 0 ||
+	    !read_name(&name, len, sock))
+		return false;
+	local = sock->remote;
+	sock->remote = sock->local;
+	sock->local = local;
+	sock->is_pair = true;
+	return true;
+}
+
 bool aw_name_is_believed(int fd)
 {
 	struct stat file;
@@ -96,10 +128,7 @@ bool aw_name_is_believed(int fd)
 bool aw_name_import(int fd)
 {
 	struct aw_sock sock = { .state = AW_FD_BRIDGED, .mode = AW_XS_ON };
-	struct sockaddr_un name = { 0 };
-	socklen_t len = sizeof(name);
 
-	return aw_fdtab_state(fd) == AW_FD_NONE &&
-	       aw_libc()->getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
-	       read_name(&name, len, &sock) && aw_name_is_believed(fd) && aw_fdtab_add(fd, &sock);
+	return aw_fdtab_state(fd) == AW_FD_NONE && (read_own(fd, &sock) || read_peers(fd, &sock)) &&
+	       aw_name_is_believed(fd) && aw_fdtab_add(fd, &sock);
 }

@@ -16,7 +16,7 @@
 #include "xsock/process/sandbox.h"
 #include "xsock/process/spawn.h"
 
-#define HIGH_FD 1024 /* a program does not expect an fd of its own there */
+#define HIGH_FD 1024
 
 /* This process's end of the control pair, or -1. Under the table's lock. */
 static int control = -1;
@@ -29,15 +29,28 @@ static bool is_same_file(int fd, const struct stat *file)
 	return fstat(fd, &now) == 0 && now.st_dev == file->st_dev && now.st_ino == file->st_ino;
 }
 
+/* A program does not expect an fd of its own there. */
+static int high_floor(rlim_t limit)
+{
+	return limit < 2 * HIGH_FD ? (int)(limit - limit / 8) : HIGH_FD;
+}
+
 int aw_proxy_copy_high(int fd)
 {
-	struct rlimit limit = { .rlim_cur = HIGH_FD };
-	int floor = HIGH_FD;
+	struct rlimit limit = { .rlim_cur = 2 * HIGH_FD };
 
 	getrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur < 2 * HIGH_FD)
-		floor = (int)(limit.rlim_cur - limit.rlim_cur / 8);
-	return aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, floor);
+	return aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, high_floor(limit.rlim_cur));
+}
+
+int aw_proxy_copy_spare(int fd)
+{
+	struct rlimit limit;
+
+	if (fd >= AW_FDTAB_MAX || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+	    (rlim_t)fd >= limit.rlim_cur / 2)
+		return -1;
+	return aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, high_floor(limit.rlim_cur));
 }
 
 int aw_proxy_move_high(int fd)
@@ -145,6 +158,7 @@ void aw_proxy_free_fd(int fd)
 
 	if (aw_fdtab_state(fd) != AW_FD_INTERNAL)
 		return;
+	aw_fdtab_free_beside(fd);
 	aw_fdtab_forget(fd);
 	if (fd != aw_proxy_control())
 		return;
@@ -353,22 +367,6 @@ int aw_proxy_call_with(const struct aw_request *request, const int *fds, int cou
 int aw_proxy_call(const struct aw_request *request, int about, struct aw_reply *reply)
 {
 	return aw_proxy_control() < 0 ? ENOTCONN : call_proxy(request, about, reply, NULL, NULL);
-}
-
-bool aw_proxy_announce(int listener, bool records)
-{
-	struct aw_request request;
-	struct aw_reply reply;
-	int err;
-
-	aw_request_init(&request, AW_REQUEST_LISTEN);
-	request.fd = listener;
-	request.records = records;
-	err = call_proxy(&request, listener, &reply, NULL, NULL);
-	if (err)
-		aw_log(AW_LOG_WARN, "fd %d: no proxy process answers probes: %s", listener,
-		       strerror(err));
-	return !err;
 }
 
 int aw_proxy_borrow_socket(int near, aw_proxy_use *use, void *arg)

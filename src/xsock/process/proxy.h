@@ -32,11 +32,6 @@ int aw_proxy_call(const struct aw_request *request, int about, struct aw_reply *
 int aw_proxy_call_with(const struct aw_request *request, const int *fds, int count,
 		       struct aw_reply *reply, int *fd);
 /*
- * Announces listener to the proxy process (AW_REQUEST_LISTEN), which it starts if there is none, and waits until that can
- * answer probes. records: the program has them. Returns false, and logs a warning, if it cannot.
- */
-bool aw_proxy_announce(int listener, bool records);
-/*
  * Calls use, with the table's lock held, with the TCP socket of the connection whose near end is
  * near. Returns 0, or an errno if use was not called.
  */
@@ -64,9 +59,11 @@ uint64_t aw_proxy_id(void);
  * not know the duplicate.
  */
 int aw_proxy_copy_high(int fd);
+/* The same; -1, too, where the program may need its numbers: half of them are in use. */
+int aw_proxy_copy_spare(int fd);
 /* Moves fd, which may be -1, to such a number, and returns that. */
 int aw_proxy_move_high(int fd);
-/* The program is about to use this fd number: if it is the control fd, moves that away. */
+/* The program is about to use this fd number: if it is the control fd, or one beside a socket, moves that away. */
 void aw_proxy_free_fd(int fd);
 
 #endif

@@ -331,14 +331,31 @@ static void watch_line(struct aw_bridge *bridge)
 		(void)aw_loop_set(&bridge->line_source[i], fds[i].fd, fds[i].events);
 }
 
+/* Goes on with the line that takes the place of the present one, if any. */
+static void follow_line(struct aw_bridge *bridge)
+{
+	struct aw_line *next = bridge->line->become ? bridge->line->become(bridge->start.line)
+						    : NULL;
+
+	if (!next)
+		return;
+	unwatch_line(bridge);
+	bridge->start.line = next;
+	bridge->line = next->ops;
+}
+
 /*
  * Moves bytes both ways until neither side can take or give any; closes the bridge when it has ended.
  */
 static void bridge_pump(struct aw_bridge *bridge)
 {
 	for (int round = 0; round < ROUNDS_MAX && !bridge->is_closed; round++) {
-		short ready = bridge->line->ready(bridge->start.line, bridge->in.len);
-		bool moved = move_out(bridge, ready);
+		short ready;
+		bool moved;
+
+		follow_line(bridge);
+		ready = bridge->line->ready(bridge->start.line, bridge->in.len);
+		moved = move_out(bridge, ready);
 
 		moved |= move_in(bridge, ready);
 		note_failed(bridge, ready);

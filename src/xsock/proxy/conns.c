@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "xsock/framed/bridged.h"
-#include "xsock/proxy/listeners.h"
+#include "xsock/proxy/line_client.h"
 
 #define ENDS_MAX 4096
 #define PLACES 4096 /* of an index; the kernel counts inodes up */
@@ -34,8 +34,8 @@ static void note_end(uint64_t ino, int error)
 {
 	if (!error)
 		return;
-	if (error != ETIMEDOUT)
-		/* a connected socket has no other error; the log has the cause */
+	/* EPROTO: the peer has not begun as it has to. A connection that has begun has no other error; the log has the cause. */
+	if (error != ETIMEDOUT && error != EPROTO)
 		error = ECONNRESET;
 	ended[ended_next % ENDS_MAX] = (struct ended){ ino, error };
 	ended_next++;
@@ -69,28 +69,33 @@ static void conn_ended(struct aw_bridge *bridge, int error, void *arg)
 	free(conn);
 }
 
-/*
- * Creates an endpoint over tcp and a line for it. Returns 0 or an errno. *tcp becomes -1 when the
- * endpoint takes it, and stays so if the line then fails.
- */
-static int make_line(const struct aw_request *request, int *tcp, struct aw_line **line)
+struct aw_line *aw_conns_make_line(bool initiates, bool nodelay, int *tcp)
 {
 	struct aw_xs_options options = {
-		.nodelay = request->nodelay,
+		.nodelay = nodelay,
 		.patience_ms = AW_CONNS_PATIENCE_MS,
 	};
+	struct aw_line *line;
 	struct aw_xs_ep *ep;
 	int err = -aw_xs_ep_create(&options, &ep);
 
-	if (err)
-		return err;
-	err = -(request->role == 1 ? aw_xs_ep_initiate(ep, *tcp) : aw_xs_ep_respond(ep, *tcp));
-	if (!err)
-		*tcp = -1;
-	*line = err ? NULL : aw_line_of_ep(ep);
-	if (!*line)
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	err = -(initiates ? aw_xs_ep_initiate(ep, *tcp) : aw_xs_ep_respond(ep, *tcp));
+	if (err) {
 		aw_xs_ep_close(ep, true);
-	return err || *line ? err : ENOMEM;
+		errno = err;
+		return NULL;
+	}
+	*tcp = -1;
+	line = aw_line_of_ep(ep);
+	if (!line) {
+		aw_xs_ep_close(ep, true);
+		errno = ENOMEM;
+	}
+	return line;
 }
 
 static struct aw_proxy_conn *conn_create(const struct aw_request *request)
@@ -134,10 +139,15 @@ static int conn_start(struct aw_proxy_conn *conn, const struct aw_request *reque
 	struct aw_bridge_start begun;
 	int err = conn_prepare(conn, *tcp, far, &begun);
 
-	if (!err)
-		err = make_line(request, tcp, &begun.line);
 	if (err)
 		return err;
+	if (request->role == 1)
+		begun.line = aw_conns_make_line(true, request->nodelay, tcp);
+	else
+		begun.line = aw_line_of_client(request, *tcp, far);
+	if (!begun.line)
+		return errno;
+	*tcp = -1;
 	err = aw_bridge_create(&begun, &conn->bridge);
 	if (err)
 		begun.line->ops->close(begun.line, true);
@@ -149,8 +159,6 @@ void aw_conns_start(const struct aw_request *request, int tcp, int far)
 	struct aw_proxy_conn *conn = conn_create(request);
 	int err;
 
-	if (!request->records)
-		aw_listeners_forget(&request->local, &request->remote);
 	err = conn ? conn_start(conn, request, &tcp, far) : ENOMEM;
 	if (!err) {
 		conn_add(conn);

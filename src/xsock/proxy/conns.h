@@ -30,6 +30,12 @@ struct aw_proxy_conn {
 	struct aw_kept kept;
 };
 
+/*
+ * Creates an endpoint over *tcp and a line for it. NULL, and errno: it has failed. *tcp becomes -1 when the endpoint takes it, and
+ * stays so if the line then fails.
+ */
+struct aw_line *aw_conns_make_line(bool initiates, bool nodelay, int *tcp);
+
 /* Returns the connection whose near end has this inode, or NULL. */
 struct aw_proxy_conn *aw_conns_find(uint64_t ino);
 

@@ -10,11 +10,7 @@
 
 #include "base/log.h"
 #include "xsock/base/fds.h"
-#include "xsock/proxy/closer.h"
 #include "xsock/proxy/conns.h"
-#include "xsock/proxy/door.h"
-#include "xsock/proxy/farewell.h"
-#include "xsock/proxy/listeners.h"
 #include "xsock/proxy/loop.h"
 #include "xsock/proxy/request_msg.h"
 #include "xsock/proxy/status.h"
@@ -232,35 +228,6 @@ static void serve_request(struct aw_request_msg *msg)
 		break;
 	case AW_REQUEST_PRESENT:
 		aw_status_serve(request->pid);
-		break;
-	case AW_REQUEST_ACCEPTED:
-		aw_listeners_accepted(&request->local, &request->remote);
-		break;
-	case AW_REQUEST_LISTEN:
-		aw_door_open();
-		aw_listeners_add(request->ino, &request->local, request->v6only,
-				 &(struct aw_listener_can){ aw_request_msg_may_bind(msg),
-							    request->records,
-							    request->shares_port });
-		/* before the reply: the program may close and bind again at once */
-		aw_closer_close(aw_request_msg_take_fd(msg, 0));
-		reply_error(reply_of(msg), 0);
-		break;
-	case AW_REQUEST_DECIDE:
-		aw_closer_close(aw_request_msg_take_fd(msg, 0)); /* before the reply, as above */
-		reply_error(reply_of(msg),
-			    aw_listeners_decide(&request->local, &request->remote) ? 0 : EAGAIN);
-		break;
-	case AW_REQUEST_FAREWELL:
-		aw_farewell_add(aw_request_msg_take_fd(msg, 0));
-		break;
-	case AW_REQUEST_RELEASE:
-		/*
-		 * Also served for a program that has given up root: the port was bound on behalf of
-		 * its listeners.
-		 */
-		aw_listeners_release(&request->local);
-		reply_error(reply_of(msg), 0);
 		break;
 	case AW_REQUEST_GET_OPTION:
 	case AW_REQUEST_SET_OPTION:

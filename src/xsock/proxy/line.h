@@ -50,6 +50,8 @@ struct aw_line_ops {
 	void (*set_option)(struct aw_line *line, int level, int name, int value);
 	void (*set_linger)(struct aw_line *line, const struct linger *linger);
 	void (*stats)(struct aw_line *line, struct aw_xs_stats *stats);
+	/* NULL, or a function that returns the line that has taken this one's place, which is freed; NULL: none has. */
+	struct aw_line *(*become)(struct aw_line *line);
 };
 
 /*

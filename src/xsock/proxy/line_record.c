@@ -228,7 +228,44 @@ static ssize_t record_recv(struct aw_line *line, const struct iovec *iov, int fl
 	return n;
 }
 
-/* Flushes the record. Returns the bytes of an FPDU that TCP has yet to take. */
+/* Takes the Reply if it is there. Returns whether it is still due. */
+static bool is_unanswered(struct line_record *r)
+{
+	struct aw_slot *slot = r->start.share.slot;
+	bool due;
+
+	if (!slot->record.rx.reply_due || half_lock(r, &slot->rx_lock) != 0)
+		return slot->record.rx.reply_due;
+	due = !aw_record_take_answer(&slot->record, r->start.tcp);
+	pthread_mutex_unlock(&slot->rx_lock);
+	return due;
+}
+
+/* Returns whether the connection has ended in both directions; TCP sends no more then. */
+static bool has_failed(int tcp)
+{
+	struct pollfd pollfd = { .fd = tcp };
+
+	return poll(&pollfd, 1, 0) > 0 && pollfd.revents & ENDS;
+}
+
+/*
+ * Returns how many bytes TCP has yet to send while the Reply is due: a Reply that came to a closed socket would make the kernel drop
+ * them. No event tells that they were sent.
+ */
+static size_t unanswered_bytes(struct line_record *r)
+{
+	int unsent = 0;
+
+	if (!is_unanswered(r) || has_failed(r->start.tcp))
+		return 0;
+	(void)ioctl(r->start.tcp, SIOCOUTQNSD, &unsent);
+	if (unsent)
+		look_later(r, &r->queued_ms);
+	return (size_t)unsent;
+}
+
+/* Flushes the record. Returns the bytes of an FPDU that TCP has yet to take, or those that it has yet to send while the Reply is due. */
 static size_t record_owed(struct aw_line *line)
 {
 	struct line_record *r = record_of(line);
@@ -243,15 +280,7 @@ static size_t record_owed(struct aw_line *line)
 	err = aw_record_flush(&slot->record, r->start.tcp);
 	rest = err == -EAGAIN && !tx->reply ? tx->rest : 0;
 	pthread_mutex_unlock(lock);
-	return rest;
-}
-
-/* Returns whether the connection has ended in both directions; TCP sends no more then. */
-static bool has_failed(int tcp)
-{
-	struct pollfd pollfd = { .fd = tcp };
-
-	return poll(&pollfd, 1, 0) > 0 && pollfd.revents & ENDS;
+	return rest ? rest : unanswered_bytes(r);
 }
 
 static size_t record_unsent(struct aw_line *line)
@@ -303,6 +332,11 @@ static void record_close(struct aw_line *line, bool abort)
 	static const struct linger at_once = { .l_onoff = 1 };
 	struct aw_line_record_start start = record_of(line)->start;
 
+	/* The Reply, left unread, would make the close a reset; a server of ours sends none behind the stream's end. */
+	if (!abort && start.share.slot->record.rx.reply_due && aw_share_is_alone(&start.share)) {
+		(void)shutdown(start.tcp, SHUT_WR);
+		(void)is_unanswered(record_of(line));
+	}
 	aw_line_record_free(line);
 	if (abort && aw_share_is_alone(&start.share))
 		(void)setsockopt(start.tcp, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));

@@ -17,9 +17,6 @@
 #include "xsock/base/request.h"
 #include "xsock/proxy/conns.h"
 #include "xsock/proxy/control.h"
-#include "xsock/proxy/door.h"
-#include "xsock/proxy/farewell.h"
-#include "xsock/proxy/listeners.h"
 #include "xsock/proxy/loop.h"
 #include "xsock/proxy/status.h"
 
@@ -87,23 +84,19 @@ static void raise_limit(void)
 static void serve_until_done(void)
 {
 	int64_t reviewed_ns = aw_now_ns();
-	bool listening = true, is_due;
+	bool is_due;
 
-	while (!aw_control_is_over() || aw_conns_first() || aw_farewell_any() || listening) {
+	while (!aw_control_is_over() || aw_conns_first()) {
 		aw_loop_turn(REVIEW_MS);
 		is_due = aw_now_ns() - reviewed_ns >= REVIEW_MS * INT64_C(1000000);
-		if (aw_control_is_over() || is_due) {
-			listening = aw_listeners_review();
-			aw_farewell_review();
+		if (aw_control_is_over() || is_due)
 			aw_status_review(false);
-		}
 		if (is_due) {
 			aw_conns_review();
 			reviewed_ns = aw_now_ns();
 		}
 	}
 	aw_status_review(true);
-	aw_door_close();
 	aw_loop_turn(0);
 }
 

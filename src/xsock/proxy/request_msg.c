@@ -4,14 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "xsock/base/rules.h"
 #include "xsock/base/sockopt.h"
 #include "xsock/proxy/closer.h"
 
@@ -23,25 +22,16 @@ enum fd_kind {
 	FD_MEMORY,
 };
 
-#ifndef SO_NETNS_COOKIE
-#define SO_NETNS_COOKIE 71 /* Linux 5.14; all sockets of a network namespace have the same one */
-#endif
-
 static const struct form {
 	uint8_t count; /* how many fds */
 	enum fd_kind kinds[AW_REQUEST_FDS];
 } forms[] = {
 	[AW_REQUEST_START] = { 3, { FD_TCP, FD_FAR, FD_NEAR } },
-	[AW_REQUEST_LISTEN] = { 2, { FD_TCP, FD_REPLY } },
-	[AW_REQUEST_ACCEPTED] = { 1, { FD_TCP } },
-	[AW_REQUEST_DECIDE] = { 2, { FD_TCP, FD_REPLY } },
-	[AW_REQUEST_FAREWELL] = { 1, { FD_TCP } },
 	[AW_REQUEST_GET_OPTION] = { 2, { FD_NEAR, FD_REPLY } },
 	[AW_REQUEST_SET_OPTION] = { 2, { FD_NEAR, FD_REPLY } },
 	[AW_REQUEST_SOCKET] = { 2, { FD_NEAR, FD_REPLY } },
 	[AW_REQUEST_DRAINED] = { 2, { FD_NEAR, FD_REPLY } },
 	[AW_REQUEST_ERROR] = { 2, { FD_NEAR, FD_REPLY } },
-	[AW_REQUEST_RELEASE] = { 1, { FD_REPLY } },
 	[AW_REQUEST_RECORD] = { 5, { FD_TCP, FD_FAR, FD_NEAR, FD_MEMORY, FD_REPLY } },
 	[AW_REQUEST_PRESENT] = { 0, { 0 } },
 };
@@ -97,59 +87,16 @@ static bool is_local(int fd, int type)
 	       aw_sockopt_int(fd, SOL_SOCKET, SO_TYPE, -1) == type;
 }
 
-/* Reads the cookie of fd's network namespace. False: the kernel is older than Linux 5.14. */
-static bool read_network(int fd, uint64_t *network)
-{
-	socklen_t len = sizeof(*network);
-
-	return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, network, &len) == 0;
-}
-
-/*
- * Returns whether fd is of another network namespace. A program that makes one has every port and
- * address there.
- */
-static bool is_elsewhere(int fd)
-{
-	static uint64_t ours;
-	uint64_t network;
-	int own;
-
-	if (!ours) {
-		own = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-		(void)read_network(own, &ours);
-		if (own >= 0)
-			close(own);
-	}
-	return ours && read_network(fd, &network) && network != ours;
-}
-
-/* Returns whether the request is served by the socket's addresses alone. */
-static bool goes_by_names(const struct aw_request *request)
-{
-	return request->kind == AW_REQUEST_LISTEN || request->kind == AW_REQUEST_ACCEPTED ||
-	       request->kind == AW_REQUEST_DECIDE;
-}
-
-/*
- * Checks that fd is a TCP socket and reads its addresses. The local address of a socket in another
- * network namespace may be another program's here: such a socket gets none, and its peer's is for
- * the status alone.
- */
+/* Checks that fd is a TCP socket and reads its peer's address, which is for the status alone. */
 static bool is_tcp(int fd, struct aw_request *request)
 {
-	socklen_t local_len = sizeof(request->local), remote_len = sizeof(request->remote);
+	socklen_t len = sizeof(request->remote);
 	int domain = aw_sockopt_int(fd, SOL_SOCKET, SO_DOMAIN, -1);
 
 	if ((domain != AF_INET && domain != AF_INET6) ||
 	    aw_sockopt_int(fd, SOL_SOCKET, SO_PROTOCOL, -1) != IPPROTO_TCP)
 		return false;
-	(void)getpeername(fd, (struct sockaddr *)&request->remote, &remote_len);
-	if (is_elsewhere(fd))
-		return !goes_by_names(request);
-	(void)getsockname(fd, (struct sockaddr *)&request->local, &local_len);
-	request->v6only = aw_sockopt_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-	request->shares_port = aw_sockopt_int(fd, SOL_SOCKET, SO_REUSEPORT, -1) > 0;
+	(void)getpeername(fd, (struct sockaddr *)&request->remote, &len);
 	return true;
 }
 
@@ -174,7 +121,7 @@ static bool fd_check(struct aw_request_msg *msg, int at, enum fd_kind kind)
 
 	switch (kind) {
 	case FD_TCP:
-		return is_tcp(fd, &msg->request) && read_ino(msg, at);
+		return is_tcp(fd, &msg->request);
 	case FD_NEAR:
 		return is_local(fd, SOCK_STREAM) && read_ino(msg, at);
 	case FD_FAR:
@@ -203,12 +150,11 @@ bool aw_request_msg_check(struct aw_request_msg *msg)
 	struct aw_request *request = &msg->request;
 
 	if (request->magic != AW_REQUEST_MAGIC || request->kind < AW_REQUEST_START ||
-	    request->kind > AW_REQUEST_PRESENT || request->role > 2 || request->mode > 2 ||
-	    request->len < 0 || request->len > AW_REQUEST_VALUE_MAX)
+	    request->kind > AW_REQUEST_PRESENT || request->role > 2 ||
+	    request->mode > AW_XS_RSOCKETS || request->len < 0 ||
+	    request->len > AW_REQUEST_VALUE_MAX)
 		return false;
 	request->pid = msg->from.pid;
-	if (request->kind != AW_REQUEST_RELEASE)
-		memset(&request->local, 0, sizeof(request->local));
 	memset(&request->remote, 0, sizeof(request->remote));
 	return has_all(msg, &forms[request->kind]);
 }
@@ -226,23 +172,4 @@ void aw_request_msg_close(struct aw_request_msg *msg)
 	for (int i = 0; i < msg->count; i++)
 		if (msg->fds[i] >= 0)
 			aw_closer_close(msg->fds[i]);
-}
-
-/* A process of another user might exec a program with more rights before the look. */
-bool aw_request_msg_may_bind(const struct aw_request_msg *msg)
-{
-	unsigned long long effective = 0;
-	char path[32], line[128];
-	FILE *status;
-
-	if (!msg->from.pid || msg->from.uid != geteuid())
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)msg->from.pid);
-	status = fopen(path, "re");
-	while (status && fgets(line, sizeof(line), status) &&
-	       sscanf(line, "CapEff: %llx", &effective) != 1)
-		;
-	if (status)
-		fclose(status);
-	return effective >> CAP_NET_BIND_SERVICE & 1;
 }

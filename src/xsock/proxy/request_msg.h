@@ -29,10 +29,5 @@ bool aw_request_msg_check(struct aw_request_msg *msg);
 int aw_request_msg_take_fd(struct aw_request_msg *msg, int at);
 /* Closes the fds that were not taken. */
 void aw_request_msg_close(struct aw_request_msg *msg);
-/*
- * Returns whether the sender may bind any port at this moment: the sender is of this user and has
- * CAP_NET_BIND_SERVICE.
- */
-bool aw_request_msg_may_bind(const struct aw_request_msg *msg);
 
 #endif

@@ -82,6 +82,15 @@ static void make_locks(struct aw_slot *slot)
 	pthread_mutex_init(&slot->tx_lock, NULL);
 }
 
+int aw_share_make(struct aw_share *share)
+{
+	*share = (struct aw_share){ .fd = -1, .slot = calloc(1, sizeof(*share->slot)) };
+	if (!share->slot)
+		return ENOMEM;
+	make_locks(share->slot);
+	return 0;
+}
+
 /* The seals guarantee that the memory keeps its size. */
 int aw_share_copy(struct aw_share *share, int memory, unsigned number)
 {

@@ -28,6 +28,8 @@ int aw_share_take(struct aw_share *share, int memory, unsigned number, uint64_t 
  * the only process that holds the slot, and gives it up. Returns 0 or an errno.
  */
 int aw_share_copy(struct aw_share *share, int memory, unsigned number);
+/* Makes a slot that no other process has. Returns 0 or an errno. */
+int aw_share_make(struct aw_share *share);
 void aw_share_put(struct aw_share *share);
 /* Returns whether no other process holds the slot. */
 bool aw_share_is_alone(const struct aw_share *share);

@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "xsock/base/place.h"
+#include "xsock/base/rules.h"
 #include "xsock/base/sockdiag.h"
 #include "xsock/proxy/conns.h"
 #include "xsock/proxy/control.h"
@@ -78,9 +79,9 @@ static void print_conn(int to, int fd, const struct aw_proxy_conn *conn)
 	of->ops->stats(of, &stats);
 	print_peer(&conn->remote, peer);
 	len = snprintf(line, sizeof(line), "%d %s %s %llu %llu %u %u %s\n", fd,
-		       conn->mode == 2 ? "auto" : "on", peer, (unsigned long long)stats.bytes_in,
-		       (unsigned long long)stats.bytes_out, stats.send_credits,
-		       stats.receive_credits, state_name(stats.state));
+		       conn->mode == AW_XS_RSOCKETS ? "rsockets" : "on", peer,
+		       (unsigned long long)stats.bytes_in, (unsigned long long)stats.bytes_out,
+		       stats.send_credits, stats.receive_credits, state_name(stats.state));
 	(void)send(to, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -201,13 +202,12 @@ static void remove_all_left_over(const char *directory)
 
 	while (dir && (entry = readdir(dir))) {
 		remove_left_over(directory, entry->d_name, STATUS_PREFIX);
-		remove_left_over(directory, entry->d_name, AW_PLACE_DOOR);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-const char *aw_status_directory(void)
+static const char *find_directory(void)
 {
 	static char path[DIRECTORY_MAX];
 	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
@@ -219,7 +219,7 @@ const char *aw_status_directory(void)
 	if (!(runtime && aw_place_is_ours(runtime) && make_at(path, runtime, name)) &&
 	    !make_at(path, "/tmp", name) && !make_elsewhere(path, name)) {
 		aw_log(AW_LOG_WARN,
-		       "nobody can ask for the status, or for a UDP port: no directory in /tmp: %s: set "
+		       "nobody can ask for the status: no directory in /tmp: %s: set "
 		       "XDG_RUNTIME_DIR to one of your own",
 		       strerror(errno));
 		path[0] = '\0';
@@ -253,7 +253,7 @@ void aw_status_serve(pid_t pid)
 		process = process->next;
 	if (pid <= 0 || process)
 		return;
-	directory = aw_status_directory();
+	directory = find_directory();
 	process = directory[0] ? calloc(1, sizeof(*process)) : NULL;
 	if (!process)
 		return;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Wrapper: connect. Another thread may use the socket while this one is still in the call.
 #include <errno.h>
+#include <netinet/tcp.h>
 
 #include "base/log.h"
 #include "xsock/base/left.h"
 #include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
+#include "xsock/framed/refusal.h"
+#include "xsock/pair/offer.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/registration.h"
@@ -18,7 +22,7 @@ struct connect_call {
 /*
  * Makes fd CONNECTING before libc's connect is called, because another thread may learn from the
  * server that the connection exists, and use it, before the call has returned. The first of the two
- * starts MPA. mode: by the rules; the program's own goes first. False: fd is no candidate any more, or its mode is `off`.
+ * starts MPA. mode: by the rules; the program's own goes first. False: fd is no candidate any more, or not in mode `on`.
  */
 static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 {
@@ -29,14 +33,14 @@ static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 	sock = aw_fdtab_get(call->fd);
 	if (sock && sock->mode_is_set)
 		mode = sock->mode;
-	if (!sock && mode != AW_XS_OFF) {
+	if (!sock && aw_xs_mode_is_iwarp(mode)) {
 		sock = aw_fdtab_get_or_add(call->fd);
 		if (!sock)
 			aw_log(AW_LOG_ERROR,
 			       "fd %d stays plain TCP: out of memory, or its number is %d or more",
 			       call->fd, AW_FDTAB_MAX);
 	}
-	begun = sock && sock->state == AW_FD_CANDIDATE && mode != AW_XS_OFF;
+	begun = sock && sock->state == AW_FD_CANDIDATE && aw_xs_mode_is_iwarp(mode);
 	if (begun) {
 		aw_fdtab_hold(sock);
 		call->sock = sock;
@@ -58,6 +62,17 @@ static void leave_connect(void *arg)
 	call->sock->caller = NULL;
 	aw_fdtab_release(call->sock);
 	aw_fdtab_unlock();
+}
+
+static int refuse_connect(const struct connect_call *call)
+{
+	aw_fdtab_lock();
+	call->sock->caller = NULL;
+	if (call->sock->fds)
+		aw_fdtab_set_state(call->sock, AW_FD_CANDIDATE);
+	aw_fdtab_release(call->sock);
+	aw_fdtab_unlock();
+	return aw_fail_with(EPROTONOSUPPORT);
 }
 
 /*
@@ -126,7 +141,17 @@ static int connect_bridged(int fd)
 	return aw_fail_with(EISCONN);
 }
 
-/* Calls connect for an fd that is no candidate. */
+/* Calls libc's connect. Another thread may make a pair of fd before the kernel looks. */
+static int connect_or_pair(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int result = aw_libc()->connect(fd, addr, len);
+
+	if (result != 0 && errno == EINVAL && aw_fdtab_is_paired(fd))
+		return connect_bridged(fd);
+	return result;
+}
+
+/* Calls connect for an fd that is no candidate, or gets no offer. */
 static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int result;
@@ -136,22 +161,28 @@ static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 	case AW_FD_CANDIDATE:
 	case AW_FD_LISTENER:
 	case AW_FD_INTERNAL:
+	case AW_FD_LEAVING:
 		break;
 	case AW_FD_BRIDGED:
 	case AW_FD_FRAMED:
 		return connect_bridged(fd);
 	case AW_FD_CONNECTING:
-		result = aw_libc()->connect(fd, addr, len);
-		if (result == 0)
-			return aw_first_io_connected(fd);
-		if (errno == EINVAL && aw_fdtab_is_paired(fd))
-			return connect_bridged(fd);
-		return result;
+		result = connect_or_pair(fd, addr, len);
+		return result ? result : aw_first_io_connected(fd);
 	case AW_FD_PENDING:
 	case AW_FD_STARTING:
 		return aw_fail_with(EISCONN);
 	}
-	return aw_libc()->connect(fd, addr, len);
+	return connect_or_pair(fd, addr, len);
+}
+
+/* The mode that the program has set goes before that of the rules. */
+static enum aw_xs_mode mode_of(int fd, const struct sockaddr *addr)
+{
+	bool is_set;
+	enum aw_xs_mode mode = aw_mode_of_program(fd, &is_set);
+
+	return is_set ? mode : aw_mode_of(fd, false, addr);
 }
 
 /*
@@ -162,14 +193,24 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct _pthread_cleanup_buffer left;
 	struct connect_call call = { .fd = fd };
+	enum aw_xs_mode mode;
 	bool ours;
-	int result;
+	int result, off = 0;
 
 	if (!addr || len < sizeof(sa_family_t) ||
 	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
 		return aw_libc()->connect(fd, addr, len);
-	if (!begin_connect(&call, aw_mode_of(fd, false, addr)))
+	mode = mode_of(fd, addr);
+	if (mode == AW_XS_AUTO && aw_offer_connect(fd, addr, len, &result))
+		return result;
+	if (!begin_connect(&call, mode))
 		return connect_again(fd, addr, len);
+	if (aw_refusal_is_due_to_mptcp(fd))
+		return refuse_connect(&call);
+	/* A connect that only notes the address would leave the first bytes to TCP. */
+	if (aw_sockopt_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0))
+		(void)aw_libc()->setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &off,
+					    sizeof(off));
 	aw_left_push(&left, leave_connect, &call);
 	result = aw_libc()->connect(fd, addr, len);
 	aw_left_pop(&left, 0);

@@ -8,7 +8,7 @@
 #include "xsock/framed/bridge.h"
 #include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
-#include "xsock/preload/preamble.h"
+#include "xsock/preload/overdue.h"
 #include "xsock/preload/wait.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/registration.h"
@@ -17,7 +17,7 @@
 /* Adds fd's socket to the table, which then notes its registrations. */
 static void add_to_table(int fd)
 {
-	bool may = aw_mode_may(false);
+	bool may = aw_mode_may_iwarp(false);
 
 	aw_fdtab_lock();
 	if (may)
@@ -26,30 +26,41 @@ static void add_to_table(int fd)
 }
 
 /*
- * Calls libc's epoll_ctl and notes the registration. While fd connects the kernel also reports
- * POLLOUT, by which the library learns that the connect is over.
+ * Changes the events that the kernel reports of sock to those that its start-up needs. While sock connects the kernel also reports
+ * POLLOUT, by which the library learns that the connect is over; while a Request is due it reports POLLIN, and not that the program
+ * could write. Returns whether there is a change.
  */
+static bool change_events(const struct aw_sock *sock, struct epoll_event *event)
+{
+	uint32_t before = event->events;
+
+	if (sock->state == AW_FD_CONNECTING)
+		event->events |= EPOLLOUT;
+	if (sock->state == AW_FD_PENDING && !sock->error)
+		event->events = (before & ~(uint32_t)(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND)) |
+				EPOLLIN;
+	return event->events != before;
+}
+
+/* Calls libc's epoll_ctl and notes the registration. */
 static int control_fd(int epfd, int op, int fd, struct epoll_event *event)
 {
-	struct epoll_event both;
+	struct epoll_event needed;
 	struct aw_sock *sock;
 	int result;
 	bool widened;
 
 	aw_fdtab_lock();
 	sock = aw_fdtab_get_started(fd);
-	widened = event && op != EPOLL_CTL_DEL && sock && sock->state == AW_FD_CONNECTING &&
-		  !(event->events & EPOLLOUT);
-	if (widened) {
-		both = *event;
-		both.events |= EPOLLOUT;
+	widened = false;
+	if (event && op != EPOLL_CTL_DEL && sock) {
+		needed = *event;
+		widened = change_events(sock, &needed);
 	}
-	result = aw_libc()->epoll_ctl(epfd, op, fd, widened ? &both : event);
+	result = aw_libc()->epoll_ctl(epfd, op, fd, widened ? &needed : event);
 	if (result == 0 && sock && sock->state != AW_FD_BRIDGED && sock->state != AW_FD_FRAMED &&
 	    sock->state != AW_FD_LISTENER)
 		aw_registration_note(sock, epfd, op, fd, event, widened);
-	if (result == 0 && sock && sock->preamble_ns && op != EPOLL_CTL_DEL)
-		aw_preamble_wake(sock);
 	aw_fdtab_unlock();
 	return result;
 }
@@ -104,6 +115,8 @@ AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 		return control_fd(epfd, op, fd, event);
 	case AW_FD_STARTING:
 		return control_fd(epfd, op, fd, event);
+	case AW_FD_LEAVING:
+		break;
 	}
 	return aw_libc()->epoll_ctl(epfd, op, fd, event);
 }
@@ -180,9 +193,7 @@ static bool is_for_program(int epfd, struct epoll_event *event)
 	aw_first_io_make(fd, AW_FIRST_POLL, true);
 	if (aw_fdtab_state(fd) == AW_FD_FRAMED)
 		return is_for_framed(epfd, fd, event, wanted);
-	if (aw_preamble_hides(fd))
-		event->events &= ~(EPOLLIN | EPOLLRDNORM);
-	event->events &= wanted | EPOLLERR | EPOLLHUP;
+	event->events &= aw_first_io_hides(fd) ? 0 : wanted | EPOLLERR | EPOLLHUP;
 	return take_event(epfd, event, fd);
 }
 
@@ -228,9 +239,9 @@ static int wait_until(int epfd, struct epoll_event *events, int max,
 	int count, kept;
 
 	do {
-		count = wait_once(epfd, events, max, aw_preamble_left(deadline, &left), mask);
+		count = wait_once(epfd, events, max, aw_overdue_left(deadline, &left), mask);
 		if (count >= 0)
-			aw_preamble_settle();
+			aw_overdue_settle();
 		kept = count > 0 ? filter_events(epfd, events, count) : count;
 	} while (!kept && (count > 0 || !aw_deadline_is_over(deadline)));
 	return kept;
@@ -260,7 +271,7 @@ static int wait_ms(int epfd, struct epoll_event *events, int max, int timeout_ms
 	int count;
 
 	aw_framed_follow();
-	undecided = aw_fdtab_any_undecided();
+	undecided = aw_fdtab_any_undecided() || aw_overdue_may_be();
 	if (undecided || !sandboxed)
 		deadline = aw_deadline_after_ms(timeout_ms);
 	if (undecided)
@@ -289,7 +300,7 @@ AW_WRAPPER int epoll_pwait2(int epfd, struct epoll_event *events, int max,
 	int count;
 
 	aw_framed_follow();
-	undecided = aw_fdtab_any_undecided();
+	undecided = aw_fdtab_any_undecided() || aw_overdue_may_be();
 	if (undecided || !sandboxed)
 		deadline = aw_deadline_after(timeout);
 	if (undecided)

@@ -31,7 +31,8 @@ struct exec_state {
  */
 static bool can_inherit(const struct aw_program *program)
 {
-	return !aw_framed_any() || (aw_arena_bequest() >= 0 && aw_program_preloads(program));
+	return (!aw_framed_any() && !aw_fdtab_any_undecided()) ||
+	       (aw_arena_bequest() >= 0 && aw_program_preloads(program));
 }
 
 static struct exec_state make_state(char *const env[], enum aw_heir heir)
@@ -55,7 +56,7 @@ static struct exec_state prepare_exec(const struct aw_program *program)
 	if (is_vfork_child)
 		aw_framed_bridge_borrowed();
 	else
-		aw_framed_bridge_all(true);
+		aw_settle_for_stranger(true);
 	return make_state(program->env, AW_HEIR_STRANGER);
 }
 
@@ -195,7 +196,7 @@ static struct exec_state prepare_spawn(const struct aw_program *program,
 	aw_settle_before_spawn();
 	if (can_inherit(program))
 		return make_state(program->env, AW_HEIR_CHILD);
-	aw_framed_bridge_all(!actions);
+	aw_settle_for_stranger(!actions);
 	return make_state(program->env, AW_HEIR_STRANGER);
 }
 

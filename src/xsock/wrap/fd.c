@@ -20,10 +20,11 @@
 #include "xsock/preload/settle.h"
 #include "xsock/process/memory.h"
 #include "xsock/process/proxy.h"
+#include "xsock/process/shield.h"
 #include "xsock/wrap/wrap.h"
 
-/* Makes fd leave the table before a close. lingers: SO_LINGER may make the close wait. */
-static void leave_table(int fd, bool lingers)
+/* Prepares fd's socket for the end of this number of it. lingers: SO_LINGER may make the close wait. */
+static void prepare_leave(int fd, bool lingers)
 {
 	aw_settle_before_close(fd);
 	aw_framed_closing(fd);
@@ -33,40 +34,97 @@ static void leave_table(int fd, bool lingers)
 	aw_extended_closing(fd);
 	if (lingers && aw_end_is_bridged(fd))
 		aw_option_linger(fd);
-	if (aw_fdtab_state(fd) == AW_FD_LISTENER)
-		aw_socket_unlisten(fd);
-	aw_fdtab_forget(fd);
+}
+
+/* A change, under a shield: a signal handler of this thread, which may use the number, would wait for the change's end. */
+struct shielded_change {
+	struct aw_change change;
+	struct aw_shield shield;
+	bool is_shielded;
+};
+
+static void begin_change(struct shielded_change *own, int fd, int from)
+{
+	own->is_shielded = aw_fdtab_state(fd) != AW_FD_NONE || aw_fdtab_state(from) != AW_FD_NONE;
+	if (own->is_shielded)
+		aw_shield_raise(&own->shield);
+	aw_fdtab_begin_change(&own->change, fd, from);
+}
+
+static int end_change(struct shielded_change *own, int result)
+{
+	(void)aw_fdtab_end_change(&own->change, result);
+	if (own->is_shielded)
+		aw_shield_lower(&own->shield);
+	return result;
+}
+
+static int close_number(int fd, bool lingers)
+{
+	struct shielded_change own;
+	int result;
+
+	prepare_leave(fd, lingers);
+	begin_change(&own, fd, -1);
+	result = aw_libc()->close(fd);
+	(void)end_change(&own, 0); /* the number is free whatever close(2) returns */
+	return result;
 }
 
 AW_WRAPPER int close(int fd)
 {
-	if (aw_fdtab_state(fd) == AW_FD_INTERNAL)
-		return aw_fail_with(EBADF);
-	leave_table(fd, true);
-	return aw_libc()->close(fd);
+	return aw_fdtab_state(fd) == AW_FD_INTERNAL ? aw_fail_with(EBADF) : close_number(fd, true);
 }
 AW_WRAPPER_ALIAS(__close, close);
 
+/* stdio closes the number inside libc. The bytes that it has yet to write go out before, while other threads may use the connection. */
+static void begin_stdio(struct shielded_change *own, FILE *file)
+{
+	int fd = file ? fileno(file) : -1;
+
+	if (aw_fdtab_state(fd) == AW_FD_INTERNAL)
+		fd = -1;
+	if (aw_fdtab_state(fd) != AW_FD_NONE)
+		(void)fflush(file);
+	prepare_leave(fd, true);
+	begin_change(own, fd, -1);
+}
+
 AW_WRAPPER int fclose(FILE *file)
 {
-	int fd = fileno(file);
+	struct shielded_change own;
+	int result;
 
-	if (aw_fdtab_state(fd) != AW_FD_INTERNAL)
-		leave_table(fd, true);
-	return aw_libc()->fclose(file);
+	begin_stdio(&own, file);
+	result = aw_libc()->fclose(file);
+	(void)end_change(&own, 0);
+	return result;
 }
 AW_WRAPPER_ALIAS(_IO_fclose, fclose);
 
-/*
- * Returns the first of the library's own fds from first to last, or last + 1 if there is none:
- * those of the proxy process and of the arena.
- */
+AW_WRAPPER FILE *freopen(const char *path, const char *mode, FILE *file)
+{
+	struct shielded_change own;
+
+	begin_stdio(&own, file);
+	file = aw_libc()->freopen(path, mode, file);
+	(void)end_change(&own, 0);
+	return file;
+}
+
+AW_WRAPPER FILE *freopen64(const char *path, const char *mode, FILE *file)
+{
+	struct shielded_change own;
+
+	begin_stdio(&own, file);
+	file = aw_libc()->freopen64(path, mode, file);
+	(void)end_change(&own, 0);
+	return file;
+}
+
+/* Returns the first of the library's own fds from first to last, or last + 1 if there is none. */
 static unsigned next_hidden(unsigned first, unsigned last)
 {
-	unsigned control = (unsigned)aw_proxy_control();
-
-	if (aw_arena_fd() < 0)
-		return control >= first && control <= last ? control : last + 1;
 	for (unsigned fd = first; fd <= last && fd < AW_FDTAB_MAX; fd++)
 		if (aw_fdtab_state((int)fd) == AW_FD_INTERNAL)
 			return fd;
@@ -89,19 +147,18 @@ static int close_around(unsigned first, unsigned last, int flags)
 	return aw_libc()->close_range(first, last, flags);
 }
 
-static void leave_table_range(unsigned first, unsigned last)
+/* Closes those fds that the table knows, one by one: other threads may be in their records. */
+static void close_known(unsigned first, unsigned last)
 {
 	unsigned end = aw_fdtab_end();
 
 	for (unsigned fd = first; fd <= last && fd < end; fd++)
-		if (aw_fdtab_state((int)fd) != AW_FD_INTERNAL)
-			leave_table((int)fd, false);
+		if (aw_fdtab_state((int)fd) != AW_FD_INTERNAL &&
+		    aw_fdtab_state((int)fd) != AW_FD_NONE)
+			(void)close_number((int)fd, false);
 }
 
-/*
- * The table forgets the fds before the call, as with close, because afterwards another thread's new
- * fds may have the same numbers. The kernel checks the flags first.
- */
+/* The kernel checks the flags first, and gives this process a table of its own if they say so. */
 AW_WRAPPER int close_range(unsigned first, unsigned last, int flags)
 {
 	if (flags & CLOSE_RANGE_CLOEXEC)
@@ -110,7 +167,7 @@ AW_WRAPPER int close_range(unsigned first, unsigned last, int flags)
 		return -1;
 	if (first > last)
 		return aw_libc()->close_range(first, last, flags);
-	leave_table_range(first, last);
+	close_known(first, last);
 	return close_around(first, last, flags);
 }
 
@@ -118,57 +175,53 @@ AW_WRAPPER void closefrom(int first)
 {
 	unsigned from = first < 0 ? 0 : (unsigned)first;
 
-	leave_table_range(from, UINT_MAX);
-	if (aw_proxy_control() < 0 && aw_arena_fd() < 0)
-		aw_libc()->closefrom(first);
-	else
-		close_around(from, UINT_MAX, 0);
+	close_known(from, UINT_MAX);
+	close_around(from, UINT_MAX, 0);
 }
 
-/* Adds to, a duplicate of fd or -1, to the table, and gives fd's pin back. Returns to. */
-static int add_duplicate(int fd, int to, struct aw_sock *pin)
+/* Ends a call that has made result a duplicate, or has failed. Returns result. */
+static int end_duplicate(struct shielded_change *own, int result)
 {
-	if (to >= 0)
-		aw_fdtab_copy(fd, to);
-	aw_first_io_unpin(pin);
-	aw_first_io_for_stdio(to);
-	return to;
+	(void)end_change(own, result);
+	aw_first_io_for_stdio(result);
+	return result;
 }
 
 AW_WRAPPER int dup(int fd)
 {
-	struct aw_sock *pin = aw_first_io_pin(fd);
+	struct shielded_change own;
 
-	return add_duplicate(fd, aw_libc()->dup(fd), pin);
+	begin_change(&own, -1, fd);
+	return end_duplicate(&own, aw_libc()->dup(fd));
 }
 
-static void prepare_dup(int fd, int new)
+/* Nothing changes where the call fails, for want of fd. */
+static void begin_replace(struct shielded_change *own, int fd, int new)
 {
-	if (fd == new)
+	own->change = (struct aw_change){ .fd = new };
+	own->is_shielded = false;
+	if (fd == new || (aw_fdtab_state(new) != AW_FD_NONE && aw_libc()->fcntl(fd, F_GETFD) < 0))
 		return;
 	aw_proxy_free_fd(new);
-	aw_settle_before_close(new);
-	aw_framed_closing(new);
-	aw_extended_closing(new);
+	prepare_leave(new, true);
+	begin_change(own, new, fd);
 }
 
 AW_WRAPPER int dup2(int fd, int new)
 {
-	struct aw_sock *pin;
+	struct shielded_change own;
 
-	prepare_dup(fd, new);
-	pin = aw_first_io_pin(fd);
-	return add_duplicate(fd, aw_libc()->dup2(fd, new), pin);
+	begin_replace(&own, fd, new);
+	return end_duplicate(&own, aw_libc()->dup2(fd, new));
 }
 AW_WRAPPER_ALIAS(__dup2, dup2);
 
 AW_WRAPPER int dup3(int fd, int new, int flags)
 {
-	struct aw_sock *pin;
+	struct shielded_change own;
 
-	prepare_dup(fd, new);
-	pin = aw_first_io_pin(fd);
-	return add_duplicate(fd, aw_libc()->dup3(fd, new, flags), pin);
+	begin_replace(&own, fd, new);
+	return end_duplicate(&own, aw_libc()->dup3(fd, new, flags));
 }
 
 typedef int fcntl_fn(int fd, int cmd, ...);
@@ -177,11 +230,16 @@ typedef int fcntl_fn(int fd, int cmd, ...);
 static int call_fcntl(fcntl_fn *call, int fd, int cmd, va_list args)
 {
 	void *arg = va_arg(args, void *);
-	struct aw_sock *pin = aw_first_io_pin(fd);
-	int result = call(fd, cmd, arg);
+	struct shielded_change own;
+	struct aw_sock *pin;
+	int result;
 
-	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
-		return add_duplicate(fd, result, pin);
+	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) {
+		begin_change(&own, -1, fd);
+		return end_duplicate(&own, call(fd, cmd, arg));
+	}
+	pin = aw_first_io_pin(fd);
+	result = call(fd, cmd, arg);
 	aw_first_io_unpin(pin);
 	return result;
 }
@@ -238,6 +296,13 @@ static void count_to_mark(int fd, void *value)
 	aw_memory_unmap(bytes, len);
 }
 
+static bool is_pair(int fd)
+{
+	struct aw_sock sock;
+
+	return aw_end_is_bridged(fd) && aw_fdtab_look(fd, &sock) && sock.is_pair;
+}
+
 /* FIONREAD and SIOCATMARK make the first I/O, because the unread bytes may be the MPA Request. */
 AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 {
@@ -263,6 +328,11 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 	}
 	if (request == FIONREAD)
 		aw_extended_watch_bridged(fd);
+	/* What was written to a pair is with the peer's kernel, as what TCP's peer has acknowledged. */
+	if ((request == SIOCOUTQ || request == SIOCOUTQNSD) && is_pair(fd)) {
+		memcpy(arg, &(int){ 0 }, sizeof(int));
+		return 0;
+	}
 	pin = aw_first_io_pin(fd);
 	result = aw_libc()->ioctl(fd, request, arg);
 	aw_first_io_unpin(pin);

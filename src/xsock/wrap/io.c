@@ -6,10 +6,13 @@
 
 #include <limits.h>
 
+#include "record/cursor.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
+#include "xsock/pair/end.h"
 #include "xsock/preload/end.h"
 #include "xsock/preload/first_io.h"
+#include "xsock/process/sandbox.h"
 
 /* Returns whether a read has no room: the kernel returns 0 then, whatever the socket's state, where recv(2) waits. */
 static bool has_no_room(const struct iovec *iov, int count)
@@ -49,21 +52,47 @@ AW_WRAPPER ssize_t readv(int fd, const struct iovec *iov, int count)
 	return aw_end_of_read(fd, aw_libc()->readv(fd, iov, count), count > 0);
 }
 
+/* A sandbox may allow no call but the program's own. */
+static inline bool may_send(int fd)
+{
+	return aw_end_is_bridged(fd) && !aw_sandbox_is_on();
+}
+
 AW_WRAPPER ssize_t write(int fd, const void *buf, size_t count)
 {
 	ssize_t sent;
 
 	if (aw_io_is_carried(fd) && aw_io_transmit_one(fd, buf, count, 0, &sent))
 		return sent;
+	if (may_send(fd)) {
+		sent = aw_libc()->send(fd, buf, count, MSG_NOSIGNAL);
+		if (sent >= 0 || errno != ENOTSOCK)
+			return aw_end_of_write(fd, sent, count, 0);
+	}
 	return aw_end_of_plain_write(fd, aw_libc()->write(fd, buf, count));
 }
 AW_WRAPPER_ALIAS(__write, write);
+
+/* False: fd is no socket any more. */
+static bool send_pieces(int fd, const struct iovec *iov, int count, ssize_t *sent)
+{
+	const struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count };
+
+	*sent = aw_libc()->sendmsg(fd, &msg, MSG_NOSIGNAL);
+	if (*sent < 0 && errno == ENOTSOCK)
+		return false;
+	if (*sent < 0)
+		*sent = aw_end_of_write(fd, *sent, aw_cursor_begin(iov, count).left, 0);
+	return true;
+}
 
 AW_WRAPPER ssize_t writev(int fd, const struct iovec *iov, int count)
 {
 	ssize_t sent;
 
 	if (aw_io_is_carried(fd) && aw_io_transmit(fd, iov, count, 0, &sent))
+		return sent;
+	if (may_send(fd) && count >= 0 && count <= IOV_MAX && send_pieces(fd, iov, count, &sent))
 		return sent;
 	return aw_end_of_plain_write(fd, aw_libc()->writev(fd, iov, count));
 }
@@ -174,7 +203,7 @@ AW_WRAPPER ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offs
 /* stdio reads and writes inside libc, without a wrapper: bridges fd. */
 AW_WRAPPER FILE *fdopen(int fd, const char *mode)
 {
-	if (aw_first_io(fd, AW_FIRST_WRITE, false) || aw_framed_bridge(fd))
+	if (aw_first_io(fd, AW_FIRST_HAND_OVER, false) || aw_framed_bridge(fd))
 		return NULL;
 	aw_extended_watch_bridged(fd);
 	return aw_libc()->fdopen(fd, mode);
@@ -210,6 +239,8 @@ AW_WRAPPER int shutdown(int fd, int how)
 	if (aw_fdtab_is_undecided(fd))
 		return shut_down_undecided(fd, how);
 	result = aw_libc()->shutdown(fd, how);
+	if (result == 0 && how != SHUT_RD && aw_end_is_bridged(fd))
+		aw_pair_note_shut(fd);
 	/* A thread that waits for bytes of an extended socket sees the pair's end. */
 	if (how != SHUT_WR)
 		aw_extended_watch_bridged(fd);

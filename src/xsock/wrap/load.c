@@ -20,7 +20,7 @@ __attribute__((used)) int aw_load_apart(Lmid_t space, const char *path, int flag
 
 static bool may_be_on(void)
 {
-	return aw_mode_may_be_on(true) || aw_mode_may_be_on(false);
+	return aw_mode_may_iwarp(true) || aw_mode_may_iwarp(false);
 }
 
 /* Returns the flags for libc's dlopen. */

@@ -25,7 +25,8 @@ AW_WRAPPER ssize_t send(int fd, const void *buf, size_t len, int flags)
 	if (aw_io_is_carried(fd) && aw_io_transmit_one(fd, buf, len, flags, &sent))
 		return sent;
 	if (aw_end_is_bridged(fd))
-		return aw_end_of_write(aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), flags);
+		return aw_end_of_write(fd, aw_libc()->send(fd, buf, len, flags | MSG_NOSIGNAL), len,
+				       flags);
 	return aw_libc()->send(fd, buf, len, flags);
 }
 AW_WRAPPER_ALIAS(__send, send);
@@ -72,7 +73,7 @@ static int each_fd(struct msghdr *msg, int (*see)(int fd))
  */
 static int prepare_to_pass(int fd)
 {
-	if (aw_first_io(fd, AW_FIRST_WRITE, false))
+	if (aw_first_io(fd, AW_FIRST_HAND_OVER, false))
 		return -1;
 	return aw_framed_bridge(fd);
 }
@@ -112,6 +113,15 @@ static int note_received(int fd)
 	return 0;
 }
 
+static size_t total_length(const struct msghdr *msg)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < msg->msg_iovlen; i++)
+		len += msg->msg_iov[i].iov_len;
+	return len;
+}
+
 AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct msghdr bare;
@@ -130,18 +140,10 @@ AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	bare.msg_namelen = 0;
 	bare.msg_control = NULL;
 	bare.msg_controllen = 0;
-	return aw_end_of_write(aw_libc()->sendmsg(fd, &bare, flags | MSG_NOSIGNAL), flags);
+	return aw_end_of_write(fd, aw_libc()->sendmsg(fd, &bare, flags | MSG_NOSIGNAL),
+			       total_length(msg), flags);
 }
 AW_WRAPPER_TIME64(__sendmsg64, sendmsg);
-
-static size_t total_length(const struct msghdr *msg)
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < msg->msg_iovlen; i++)
-		len += msg->msg_iov[i].iov_len;
-	return len;
-}
 
 /* As in the kernel, a message that was sent in part is the last one. */
 AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
@@ -224,6 +226,11 @@ AW_WRAPPER ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct soc
 	}
 	if (is_tcp_only(fd, flags))
 		return recv_tcp_only(fd, len, flags);
+	if (aw_end_is_bridged(fd) && from && from_len) { /* a unix socket has a name */
+		got = aw_end_of_read(fd, aw_libc()->recv(fd, buf, len, flags), len);
+		*from_len = got >= 0 ? 0 : *from_len;
+		return got;
+	}
 	return aw_end_of_read(fd, aw_libc()->recvfrom(fd, buf, len, flags, from, from_len), len);
 }
 
@@ -263,6 +270,8 @@ AW_WRAPPER ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 	if (is_tcp_only(fd, flags))
 		return recv_tcp_only(fd, total_length(msg), flags);
 	got = aw_libc()->recvmsg(fd, msg, flags);
+	if (got >= 0 && aw_end_is_bridged(fd))
+		msg->msg_namelen = 0;
 	if (__builtin_expect(got >= 0 && msg->msg_controllen, 0))
 		(void)each_fd(msg, note_received);
 	return aw_end_of_read(fd, got, total_length(msg));

@@ -3,12 +3,14 @@
 #include <anywarp/sockets.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
+#include "xsock/pair/offer.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/iwarp_option.h"
 #include "xsock/preload/option.h"
@@ -103,7 +105,7 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 static int prepare_peek_offset(int fd)
 {
 	if (aw_fdtab_state(fd) == AW_FD_PENDING)
-		(void)aw_first_io_make(fd, AW_FIRST_WRITE, true);
+		(void)aw_first_io_make(fd, AW_FIRST_HAND_OVER, true);
 	return aw_framed_bridge(fd);
 }
 
@@ -118,10 +120,8 @@ static int set_decided(int fd, int level, int name, const void *value, socklen_t
 	if (aw_framed_set_option(fd, level, name, value, len, &result))
 		return result;
 	result = aw_libc()->setsockopt(fd, level, name, value, len);
-	if (result == 0 && aw_fdtab_state(fd) == AW_FD_LISTENER && level == SOL_SOCKET &&
-	    name == SO_REUSEPORT && !aw_sandbox_is_on())
-		/* other programs may listen at its port now */
-		(void)aw_proxy_announce(fd, aw_mode_records());
+	if (result == 0 && level == IPPROTO_TCP && name == TCP_DEFER_ACCEPT)
+		aw_offer_refuse(fd);
 	if (result == 0 || !(was_replaced(fd) || import_foreign(fd, level, name)))
 		return result;
 	return aw_option_set_bridged(fd, level, name, value, len);

@@ -8,23 +8,24 @@
 #include "xsock/framed/bridge.h"
 #include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
+#include "xsock/preload/overdue.h"
 #include "xsock/preload/wait.h"
 #include "xsock/process/memory.h"
 
-/* Has the peer's bytes put into the fds' pairs. Returns whether an fd is undecided. */
+/* Has the peer's bytes put into the fds' pairs. Returns whether an fd is undecided, or a peer's Request or Reply due. */
 static bool prepare_fds(struct pollfd *fds, nfds_t count)
 {
-	bool direct = aw_extended_any_direct();
+	bool direct = aw_extended_any_direct(), due = aw_overdue_may_be();
 
 	if (!aw_fdtab_any_undecided() && !direct)
-		return false;
+		return due;
 	for (nfds_t i = 0; i < count; i++) {
 		if (aw_fdtab_is_undecided(fds[i].fd))
-			return true;
-		if (direct)
+			due = true;
+		else if (direct)
 			aw_extended_watch_bridged(fds[i].fd);
 	}
-	return false;
+	return due;
 }
 
 AW_WRAPPER int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
@@ -63,17 +64,19 @@ AW_WRAPPER int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timesp
 /* As prepare_fds. */
 static bool prepare_sets(const struct aw_select_sets *sets, int limit)
 {
-	bool direct = aw_extended_any_direct();
+	bool direct = aw_extended_any_direct(), due = aw_overdue_may_be();
 
-	if ((!aw_fdtab_any_undecided() && !direct) || limit > FD_SETSIZE)
+	if (limit > FD_SETSIZE)
 		return false;
+	if (!aw_fdtab_any_undecided() && !direct)
+		return due;
 	for (int fd = 0; fd < limit; fd++) {
 		if (aw_fdtab_is_undecided(fd) && aw_sets_have(sets, fd))
-			return true;
-		if (direct && aw_sets_have(sets, fd))
+			due = true;
+		else if (direct && aw_sets_have(sets, fd))
 			aw_extended_watch_bridged(fd);
 	}
-	return false;
+	return due;
 }
 
 #define POLLFDS_BYTES (FD_SETSIZE * sizeof(struct pollfd))

@@ -159,13 +159,13 @@ AW_WRAPPER int forkpty(int *master, char *name, const struct termios *terminal,
 
 AW_WRAPPER int system(const char *command)
 {
-	aw_settle_before_shell();
+	aw_settle_for_stranger(true);
 	return aw_libc()->system(command);
 }
 
 AW_WRAPPER FILE *popen(const char *command, const char *mode)
 {
-	aw_settle_before_shell();
+	aw_settle_for_stranger(true);
 	return aw_libc()->popen(command, mode);
 }
 AW_WRAPPER_ALIAS(_IO_popen, popen);

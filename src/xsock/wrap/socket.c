@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Wrappers: socket, bind, listen, accept, getsockname and getpeername. The fd is a plain TCP socket
+// Wrappers: socket, listen, accept, getsockname and getpeername. The fd is a plain TCP socket
 // in all of them; they decide whether it may become iWARP at its first I/O.
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,17 +9,15 @@
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
 #include "xsock/framed/framed.h"
+#include "xsock/framed/refusal.h"
 #include "xsock/framed/swap.h"
+#include "xsock/pair/offer.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/option.h"
-#include "xsock/preload/release.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/name.h"
-#include "xsock/process/proxy.h"
-#include "xsock/process/sandbox.h"
+#include "xsock/process/patience.h"
 #include "xsock/wrap/wrap.h"
-
-#define ACCEPTED_MAX 16 /* undecided sockets of a closed listener; further ones become plain TCP */
 
 /* Returns whether caller is in a verbs library, whose own sockets stay plain TCP. */
 static bool is_verbs(const void *caller)
@@ -43,7 +41,8 @@ AW_WRAPPER int socket(int domain, int type, int protocol)
 	aw_fdtab_forget(fd);
 	if ((domain == AF_INET || domain == AF_INET6) &&
 	    (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM &&
-	    (protocol == 0 || protocol == IPPROTO_TCP) && !is_verbs(__builtin_return_address(0)))
+	    (protocol == 0 || protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP) &&
+	    !is_verbs(__builtin_return_address(0)))
 		aw_fdtab_mark(fd);
 	return fd;
 }
@@ -58,110 +57,42 @@ AW_WRAPPER int socketpair(int domain, int type, int protocol, int fds[2])
 	return result;
 }
 
-/* If the UDP port is in use, a proxy process may have it, and releases it. */
-AW_WRAPPER int bind(int fd, const struct sockaddr *addr, socklen_t len)
+/* Returns whether fd, which listens, is a listener in iWARP mode; like is then its socket. */
+static bool may_listen(int fd, struct aw_sock *like)
 {
-	int result = aw_libc()->bind(fd, addr, len);
+	struct sockaddr_storage local = { 0 };
+	socklen_t len = sizeof(local);
 
-	if (result == 0 || errno != EADDRINUSE || aw_sandbox_is_on() ||
-	    aw_sockopt_int(fd, SOL_SOCKET, SO_TYPE, 0) != SOCK_DGRAM)
-		return result;
-	if (aw_release_ours(addr, len))
-		result = aw_libc()->bind(fd, addr, len);
-	if (result != 0 && aw_release_others(addr, len))
-		result = aw_libc()->bind(fd, addr, len);
-	if (result != 0)
-		errno = EADDRINUSE;
-	return result;
-}
-
-/* Returns whether fd, once it listens, is a listener in iWARP mode; like is then its socket. */
-static bool may_listen(int fd, struct aw_sock *like, struct sockaddr_storage *local)
-{
-	socklen_t len = sizeof(*local);
-
-	memset(local, 0, sizeof(*local));
 	if (aw_fdtab_state(fd) != AW_FD_CANDIDATE ||
-	    aw_libc()->getsockname(fd, (struct sockaddr *)local, &len) != 0)
+	    aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
 		return false;
 	like->mode = aw_mode_of_program(fd, &like->mode_is_set);
 	return like->mode_is_set ? like->mode != AW_XS_OFF
-				 : aw_mode_may_accept((const struct sockaddr *)local);
+				 : aw_mode_may_accept((const struct sockaddr *)&local);
 }
 
-static bool has_port(const struct sockaddr_storage *local)
+static bool may_pair(int fd, const struct aw_sock *like)
 {
-	return ((const struct sockaddr_in *)local)->sin_port != 0;
+	struct sockaddr_storage local = { 0 };
+	socklen_t len = sizeof(local);
+
+	if (like->mode_is_set)
+		return like->mode == AW_XS_AUTO;
+	return aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) == 0 &&
+	       aw_mode_may_pair((const struct sockaddr *)&local);
 }
 
-/*
- * Announces the listener twice. Before listen, because a client may connect and send its probe as
- * soon as the socket listens. After it, because the proxy process may have looked before and found
- * no socket that listens.
- */
 AW_WRAPPER int listen(int fd, int backlog)
 {
 	struct aw_sock like = { .state = AW_FD_LISTENER, .role = AW_ROLE_PASSIVE };
-	struct sockaddr_storage local;
-	bool answers = true;
-	int result;
+	int result = aw_libc()->listen(fd, backlog);
 
-	if (may_listen(fd, &like, &local) && has_port(&local))
-		answers = aw_proxy_announce(fd, aw_mode_records());
-	result = aw_libc()->listen(fd, backlog);
-	if (result == 0 && may_listen(fd, &like, &local) && aw_fdtab_add(fd, &like) && answers)
-		(void)aw_proxy_announce(fd, aw_mode_records());
+	if (result != 0 || !may_listen(fd, &like))
+		return result;
+	if (may_pair(fd, &like))
+		like.beside = aw_offer_announce(fd);
+	(void)aw_fdtab_add(fd, &like);
 	return result;
-}
-
-static bool same_port(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	return ((const struct sockaddr_in *)a)->sin_port ==
-	       ((const struct sockaddr_in *)b)->sin_port;
-}
-
-/*
- * Returns whether a client of such a listener may send a probe: a client in `on` sends one for a
- * record.
- */
-static bool may_get_probe(enum aw_xs_mode mode)
-{
-	return mode == AW_XS_AUTO || (mode == AW_XS_ON && aw_mode_records());
-}
-
-/* arg: the listener's address. */
-static bool may_be_asked(const struct aw_sock *sock, int fd, const void *arg)
-{
-	struct sockaddr_storage local;
-	socklen_t len = sizeof(local);
-
-	return sock->state == AW_FD_PENDING && sock->role == AW_ROLE_PASSIVE &&
-	       may_get_probe(sock->mode) &&
-	       aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) == 0 &&
-	       same_port(&local, arg);
-}
-
-/*
- * The client of an accepted socket may send its probe when the listener is closed and another
- * program listens on its port.
- */
-void aw_socket_unlisten(int listener)
-{
-	struct sockaddr_storage local;
-	socklen_t len = sizeof(local);
-	struct aw_request request;
-	int saved = errno, fd;
-
-	if (aw_fdtab_any_undecided() && aw_proxy_control() >= 0 &&
-	    aw_libc()->getsockname(listener, (struct sockaddr *)&local, &len) == 0) {
-		aw_request_init(&request, AW_REQUEST_ACCEPTED);
-		fd = aw_fdtab_find(0, may_be_asked, &local);
-		for (int i = 0; fd >= 0 && i < ACCEPTED_MAX; i++) {
-			(void)aw_proxy_notify(&request, &fd, 1);
-			fd = aw_fdtab_find(fd + 1, may_be_asked, &local);
-		}
-	}
-	errno = saved;
 }
 
 /*
@@ -175,14 +106,16 @@ struct listener_state {
 
 static struct listener_state read_listener(int listener)
 {
-	struct listener_state state = { .listens = aw_fdtab_state(listener) == AW_FD_LISTENER };
+	struct listener_state state = { 0 };
 
+	aw_fdtab_await_left(listener);
+	state.listens = aw_fdtab_state(listener) == AW_FD_LISTENER;
 	if (state.listens)
 		state.mode = aw_mode_of_program(listener, &state.mode_is_set);
 	return state;
 }
 
-static int add_accepted(const struct listener_state *state, int fd)
+static int add_accepted(const struct listener_state *state, int fd, int flags)
 {
 	struct aw_sock like = { .state = AW_FD_PENDING, .role = AW_ROLE_PASSIVE };
 	int saved = errno;
@@ -193,8 +126,16 @@ static int add_accepted(const struct listener_state *state, int fd)
 	if (!state->listens)
 		return fd;
 	like.mode = state->mode_is_set ? state->mode : aw_mode_of(fd, true, NULL);
-	if (like.mode != AW_XS_OFF)
+	if (like.mode == AW_XS_AUTO)
+		aw_offer_take(fd, flags);
+	else if (aw_xs_mode_is_iwarp(like.mode)) {
+		like.due_ns = aw_patience_begin();
+		if (aw_refusal_is_due_to_mptcp(fd)) {
+			like.error = EPROTONOSUPPORT;
+			(void)aw_libc()->shutdown(fd, SHUT_RDWR);
+		}
 		aw_fdtab_add(fd, &like);
+	}
 	aw_first_io_for_stdio(fd);
 	errno = saved;
 	return fd;
@@ -204,14 +145,14 @@ AW_WRAPPER int accept(int listener, struct sockaddr *addr, socklen_t *len)
 {
 	const struct listener_state state = read_listener(listener);
 
-	return add_accepted(&state, aw_libc()->accept(listener, addr, len));
+	return add_accepted(&state, aw_libc()->accept(listener, addr, len), 0);
 }
 
 AW_WRAPPER int accept4(int listener, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	const struct listener_state state = read_listener(listener);
 
-	return add_accepted(&state, aw_libc()->accept4(listener, addr, len, flags));
+	return add_accepted(&state, aw_libc()->accept4(listener, addr, len, flags), flags);
 }
 
 static int libc_name(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
@@ -292,6 +233,5 @@ void aw_socket_received(int fd)
 	if (!aw_sockopt_int(fd, SOL_SOCKET, SO_ACCEPTCONN, 0) ||
 	    !aw_mode_may_accept((struct sockaddr *)&local))
 		return;
-	if (aw_fdtab_add(fd, &like))
-		(void)aw_proxy_announce(fd, aw_mode_records());
+	(void)aw_fdtab_add(fd, &like);
 }

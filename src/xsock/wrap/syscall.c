@@ -107,14 +107,6 @@ static long call_wrapper(long number, const long *a, bool *known)
 		return ioctl(fd, (unsigned long)a[1], (void *)a[2]);
 	case SYS_fcntl:
 		return fcntl(fd, (int)a[1], (void *)a[2]);
-	case SYS_dup:
-		return dup(fd);
-	case SYS_dup3:
-		return dup3(fd, (int)a[1], (int)a[2]);
-#ifdef SYS_dup2
-	case SYS_dup2:
-		return dup2(fd, (int)a[1]);
-#endif
 	case SYS_preadv2:
 		return preadv64v2(fd, (const struct iovec *)a[1], (int)a[2], offset_of(a + 3),
 				  (int)a[5]);
@@ -127,6 +119,28 @@ static long call_wrapper(long number, const long *a, bool *known)
 		*known = false;
 		return 0;
 	}
+}
+
+/* Calls by which a number changes its file. */
+static long call_number(long number, const long *a, bool *known)
+{
+	bool has_fd = aw_fdtab_state((int)a[0]) != AW_FD_NONE;
+	bool has_any = has_fd || aw_fdtab_state((int)a[1]) != AW_FD_NONE;
+
+	if (number == SYS_close && has_fd)
+		return close((int)a[0]);
+	if (number == SYS_close_range)
+		return close_range((unsigned)a[0], (unsigned)a[1], (int)a[2]);
+	if (number == SYS_dup && has_fd)
+		return dup((int)a[0]);
+	if (number == SYS_dup3 && has_any)
+		return dup3((int)a[0], (int)a[1], (int)a[2]);
+#ifdef SYS_dup2
+	if (number == SYS_dup2 && has_any)
+		return dup2((int)a[0], (int)a[1]);
+#endif
+	*known = false;
+	return 0;
 }
 
 /*
@@ -157,8 +171,12 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER long syscall(long number, ...
 	if ((number == SYS_io_uring_setup || number == SYS_io_setup) &&
 	    aw_uring_is_refused(AW_LOG_INFO))
 		return aw_fail_with(ENOSYS);
-	if (number == SYS_close && aw_fdtab_state((int)a[0]) != AW_FD_NONE)
-		return close((int)a[0]);
+	result = call_number(number, a, &known);
+	if (!known)
+		result = aw_user_syscall(number, a, &known);
+	if (known)
+		return result;
+	known = true;
 	if (number == SYS_execve)
 		return execve((const char *)a[0], (char *const *)a[1], (char *const *)a[2]);
 	if (number == SYS_execveat)

@@ -28,7 +28,7 @@ int io_queue_init(int events, void **context);
 /* A program that uses them goes on without them on a kernel that has none. */
 bool aw_uring_is_refused(enum aw_log_level level)
 {
-	if (!aw_mode_may_be_on(true) && !aw_mode_may_be_on(false))
+	if (!aw_mode_may_iwarp(true) && !aw_mode_may_iwarp(false))
 		return false;
 	aw_log(level,
 	       "io_uring and io_submit are refused (ENOSYS), because they cannot carry sockets in mode "

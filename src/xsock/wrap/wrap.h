@@ -13,12 +13,7 @@
  */
 void aw_socket_received(int fd);
 /*
- * socket.c: the program is about to close the listener. Gives the proxy process those accepted
- * sockets of the listener that are undecided and whose clients may yet send a probe. Keeps errno.
- */
-void aw_socket_unlisten(int listener);
-/*
- * process.c: settles the undecided sockets and counts the child among the holders of records, before
+ * process.c: begins the connections that are being made and counts the child among the holders of records, before
  * a fork that runs no handlers.
  */
 void aw_process_prepare_fork(void);
@@ -29,6 +24,8 @@ void aw_process_fork_failed(void);
  * mode `on`; logs that at level.
  */
 bool aw_uring_is_refused(enum aw_log_level level);
+/* user.c: makes the system call as the wrapper of the same name does. *known: it is one that changes the user. */
+long aw_user_syscall(long number, const long *a, bool *known);
 /*
  * sandbox.c: the process is about to enter a seccomp sandbox. Bridges all framed sockets, because
  * from then on a read or write makes no system call but the program's own, and the filter may allow

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Looks for the Reply beside the program's own calls.
+#include "xsock/framed/answer.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+
+#include "xsock/base/libc.h"
+#include "xsock/framed/refusal.h"
+#include "xsock/process/fdtab.h"
+#include "xsock/process/patience.h"
+
+void aw_answer_look(struct aw_slot *slot, int fd)
+{
+	int saved = errno;
+	struct aw_half half;
+
+	if (aw_half_enter_for(&half, slot, &slot->rx_lock, fd) == 0) {
+		(void)aw_record_take_answer(&slot->record, fd);
+		aw_half_leave(&half);
+	}
+	errno = saved;
+}
+
+void aw_answer_expire(struct aw_slot *slot, int fd)
+{
+	struct aw_half half;
+	bool is_over;
+
+	if (aw_half_enter_for(&half, slot, &slot->rx_lock, fd) != 0)
+		return;
+	is_over = !aw_record_take_answer(&slot->record, fd);
+	if (is_over)
+		aw_record_give_up(&slot->record);
+	aw_half_leave(&half);
+	if (!is_over)
+		return;
+	aw_refusal_log(fd, NULL, AW_REFUSAL_SILENT_SERVER);
+	aw_slot_note_failure(slot, -EPROTO);
+	(void)aw_libc()->shutdown(fd, SHUT_RDWR);
+}
+
+static bool is_aborted(int fd)
+{
+	struct linger linger = { 0 };
+	socklen_t len = sizeof(linger);
+
+	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len) == 0 &&
+	       linger.l_onoff && !linger.l_linger;
+}
+
+bool aw_answer_is_owed(struct aw_slot *slot, int fd)
+{
+	int unsent = 0;
+
+	if (!aw_answer_is_due(slot) || !aw_arena_is_alone(slot) || is_aborted(fd))
+		return false;
+	aw_answer_look(slot, fd);
+	(void)aw_libc()->ioctl(fd, SIOCOUTQNSD, &unsent);
+	return aw_answer_is_due(slot) && unsent > 0;
+}
+
+void aw_answer_close(struct aw_slot *slot, int fd)
+{
+	int saved = errno;
+
+	if (aw_arena_is_alone(slot) && !is_aborted(fd)) {
+		(void)aw_libc()->shutdown(fd, SHUT_WR);
+		aw_answer_look(slot, fd);
+	}
+	errno = saved;
+}
+
+bool aw_answer_is_wrong(struct aw_slot *slot, ssize_t n)
+{
+	if (n == -EAGAIN || !slot->record.rx.reply_due)
+		return false;
+	slot->record.rx.reply_due = false;
+	return true;
+}
+
+/* Returns whether the stream has ended, and not as that of a server which has seen the program's end before, and so has sent no Reply. */
+static bool has_ended_early(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return aw_libc()->getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	       info.tcpi_state == TCP_CLOSE_WAIT;
+}
+
+/* The kernel forgets the peer of a connection that has ended. */
+void aw_answer_tell(int fd, ssize_t n)
+{
+	struct aw_sock sock;
+	bool known = aw_fdtab_look(fd, &sock) && sock.remote.ss_family;
+
+	if (n < 0 || has_ended_early(fd))
+		aw_refusal_log(fd, known ? &sock.remote : NULL,
+			       n == -EPROTO ? AW_REFUSAL_OTHER_SERVER : AW_REFUSAL_ENDED);
+}

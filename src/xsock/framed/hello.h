@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The private data of a record's Request and Reply.
+#ifndef XSOCK_FRAMED_HELLO_H
+#define XSOCK_FRAMED_HELLO_H
+
+#include "xsock/stream/msg.h"
+
+static inline void aw_hello_fill(uint8_t bytes[AW_XS_HELLO_LEN])
+{
+	const struct aw_xs_hello hello = {
+		.net = aw_xs_host_is_net(),
+		.anywarp = true,
+		.ext = AW_XS_EXT_RECORD,
+	};
+
+	aw_xs_hello_put(bytes, &hello);
+}
+
+#endif

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Reads the key, and the whole frame behind it.
+#include "xsock/framed/offer.h"
+
+#include <string.h>
+
+#include "record/startup.h"
+#include "xsock/stream/msg.h"
+
+#define KEY "MPA ID Req Frame" /* RFC 5044 7.1 */
+#define KEY_LEN 16
+
+enum aw_offer aw_offer_judge(const void *bytes, size_t got, size_t *missing)
+{
+	struct aw_xs_hello hello;
+	const uint8_t *data;
+	size_t len, whole;
+
+	if (memcmp(bytes, KEY, got < KEY_LEN ? got : KEY_LEN) != 0)
+		return AW_OFFER_STRANGE;
+	*missing = 1; /* the next byte may tell that it is no key */
+	if (got < KEY_LEN)
+		return AW_OFFER_MORE;
+	switch (aw_startup_get(bytes, got, false, &whole, &data, &len)) {
+	case AW_STARTUP_MORE:
+		*missing = whole - got;
+		return AW_OFFER_MORE;
+	case AW_STARTUP_WHOLE:
+		if (aw_xs_hello_get(data, len, &hello) && hello.ext & AW_XS_EXT_RECORD)
+			return AW_OFFER_RECORD;
+		break;
+	case AW_STARTUP_WRONG:
+		break;
+	}
+	return AW_OFFER_ENDPOINT;
+}

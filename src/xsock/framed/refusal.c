@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The line. Strangers may come by the thousand: so many lines a second are written, and the rest is left out.
+#include "xsock/framed/refusal.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
+
+#define LINES_A_SECOND 10
+#define NS INT64_C(1000000000)
+
+static bool may_write_line(void)
+{
+	static _Atomic(int64_t) second;
+	static _Atomic(int) lines;
+	int64_t now = aw_now_ns() / NS;
+
+	if (atomic_exchange(&second, now) != now)
+		atomic_store(&lines, 0);
+	return atomic_fetch_add(&lines, 1) < LINES_A_SECOND;
+}
+
+/* Writes the peer's address to text. Returns its port. */
+static unsigned name_peer(const struct sockaddr_storage *peer, char text[INET6_ADDRSTRLEN])
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
+
+	if (peer->ss_family == AF_INET)
+		inet_ntop(AF_INET, &v4->sin_addr, text, INET6_ADDRSTRLEN);
+	else if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
+		inet_ntop(AF_INET, &v6->sin6_addr.s6_addr[12], text, INET6_ADDRSTRLEN);
+	else
+		inet_ntop(AF_INET6, &v6->sin6_addr, text, INET6_ADDRSTRLEN);
+	return ntohs(peer->ss_family == AF_INET ? v4->sin_port : v6->sin6_port);
+}
+
+void aw_refusal_log(int fd, const struct sockaddr_storage *peer, enum aw_refusal why)
+{
+	static const char *const reasons[] = {
+		[AW_REFUSAL_OTHER_CLIENT] = "its first bytes are no MPA Request",
+		[AW_REFUSAL_SILENT_CLIENT] = "it has sent no MPA Request within 10 s",
+		[AW_REFUSAL_CLIENT] = "it has sent something else, or no MPA Request within 10 s",
+		[AW_REFUSAL_OTHER_SERVER] = "its first bytes are no MPA Reply of anywarp's",
+		[AW_REFUSAL_SILENT_SERVER] = "it has sent no MPA Reply within 10 s",
+		[AW_REFUSAL_ENDED] = "it has ended the connection before an MPA Reply",
+	};
+	char text[INET6_ADDRSTRLEN] =
+		"ADDRESS"; /* the kernel forgets the peer of a connection that has ended */
+	struct sockaddr_storage found;
+	socklen_t len = sizeof(found);
+	int saved = errno;
+	unsigned port = 0;
+
+	if (!peer && aw_libc()->getpeername(fd, (struct sockaddr *)&found, &len) == 0)
+		peer = &found;
+	if (peer)
+		port = name_peer(peer, text);
+
+	if (may_write_line())
+		aw_log(AW_LOG_ERROR,
+		       "fd %d cannot be iWARP with peer %s port %u: %s: run the peer under 'anywarp sockets "
+		       "--rule on', or leave it to TCP: --rule 'off remote=%s'%s%s%s",
+		       fd, text, port, reasons[why], text,
+		       why < AW_REFUSAL_OTHER_SERVER
+			       ? ""
+			       : "; a server of rdma-core's rsockets: --rule 'rsockets remote=",
+		       why < AW_REFUSAL_OTHER_SERVER ? "" : text,
+		       why < AW_REFUSAL_OTHER_SERVER ? "" : "'");
+	errno = saved;
+}
+
+bool aw_refusal_is_due_to_mptcp(int fd)
+{
+	int saved = errno;
+	bool is_due = aw_sockopt_int(fd, SOL_SOCKET, SO_PROTOCOL, IPPROTO_TCP) == IPPROTO_MPTCP;
+
+	if (is_due && may_write_line())
+		aw_log(AW_LOG_ERROR,
+		       "fd %d cannot be iWARP: it is a socket of MPTCP: run the program without mptcpize, or set it "
+		       "off: --rule off",
+		       fd);
+	errno = saved;
+	return is_due;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The server's side of an offer.
+#include <errno.h>
+#include <netinet/tcp.h>
+
+#include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
+#include "xsock/pair/hint.h"
+#include "xsock/pair/offer.h"
+#include "xsock/pair/peer.h"
+#include "xsock/pair/place.h"
+#include "xsock/process/name.h"
+#include "xsock/process/proxy.h"
+#include "xsock/process/sandbox.h"
+
+static bool read_names(int fd, struct aw_place *place)
+{
+	socklen_t local_len = sizeof(place->local), remote_len = sizeof(place->remote);
+
+	return aw_libc()->getpeername(fd, (struct sockaddr *)&place->remote, &remote_len) == 0 &&
+	       aw_libc()->getsockname(fd, (struct sockaddr *)&place->local, &local_len) == 0;
+}
+
+/* Finds the inode of the client's socket, if the client is on this host. */
+static bool find_client(const struct aw_place *place, ino_t *ino)
+{
+	struct aw_pair_end local, remote;
+
+	return aw_pair_end_of((const struct sockaddr *)&place->local, &local) &&
+	       aw_pair_end_of((const struct sockaddr *)&place->remote, &remote) &&
+	       aw_pair_is_local(&local, &remote) && aw_pair_find_peer(&local, &remote, ino);
+}
+
+/*
+ * Names near as any end of a pair (process/name.h): a process that receives it, or its other end, learns the connection's addresses.
+ */
+static void bind_name(const struct aw_place *place)
+{
+	struct aw_sock sock = { .local = place->local, .remote = place->remote };
+	struct stat file;
+
+	if (fstat(place->near, &file) == 0)
+		aw_name_bind(place->near, &sock, file.st_ino);
+}
+
+/* Connects to the offer for the client's socket. Returns this end of the pair, or -1. flags: as accept4(2) has them. */
+static int connect_to_offer(ino_t ino, int flags)
+{
+	int near = aw_libc()->socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct sockaddr_un name;
+	socklen_t len = aw_pair_offer_name(ino, &name);
+
+	if (near < 0)
+		return -1;
+	if (aw_libc()->connect(near, (struct sockaddr *)&name, len) == 0 &&
+	    aw_pair_is_same_user(near)) {
+		if (!(flags & SOCK_NONBLOCK))
+			aw_libc()->fcntl(near, F_SETFL, 0);
+		return near;
+	}
+	aw_libc()->close(near);
+	return -1;
+}
+
+void aw_offer_take(int fd, int flags)
+{
+	struct aw_place place;
+	int saved = errno;
+	ino_t ino;
+
+	if (aw_sandbox_is_on() || aw_fdtab_is_vfork_child() || !read_names(fd, &place) ||
+	    !find_client(&place, &ino)) {
+		errno = saved;
+		return;
+	}
+	place.beside = aw_proxy_copy_spare(fd);
+	place.near = place.beside >= 0 ? connect_to_offer(ino, flags) : -1;
+	if (place.near >= 0) {
+		bind_name(&place);
+		aw_place_accepted(fd, flags, &place);
+	} else if (place.beside >= 0) {
+		aw_libc()->close(place.beside);
+	}
+	errno = saved;
+}
+
+/* The kernel gives a connection of a listener with TCP_DEFER_ACCEPT to accept(2) only with the client's first bytes. */
+int aw_offer_announce(int listener)
+{
+	struct sockaddr_storage local;
+	socklen_t len = sizeof(local);
+	struct aw_pair_end at;
+
+	if (aw_sandbox_is_on() || aw_fdtab_is_vfork_child() ||
+	    aw_libc()->getsockname(listener, (struct sockaddr *)&local, &len) != 0 ||
+	    !aw_pair_end_of((const struct sockaddr *)&local, &at) || !at.port ||
+	    aw_sockopt_int(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, 0))
+		return 0;
+	return aw_hint_register(&at);
+}
+
+void aw_offer_refuse(int fd)
+{
+	struct aw_sock *sock;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock && sock->state == AW_FD_LISTENER)
+		aw_fdtab_close_beside(sock);
+	aw_fdtab_unlock();
+}

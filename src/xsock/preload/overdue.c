@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Looks at all sockets when the first deadline has come. A shut socket is ready in every set that has it, so that each thread that
+// waits for it wakes.
+#include "xsock/preload/overdue.h"
+
+#include "base/clock.h"
+#include "xsock/framed/answer.h"
+#include "xsock/framed/framed.h"
+#include "xsock/preload/first_io.h"
+
+#define OVER_MAX 64 /* sockets that one look at the table finds */
+
+/* The sockets whose deadline is over at now_ns, and whether there are more of them. */
+struct over {
+	int64_t now_ns;
+	int fds[OVER_MAX];
+	int count;
+	bool more;
+};
+
+const struct timespec *aw_overdue_left(const struct aw_deadline *deadline, struct timespec *left)
+{
+	struct aw_deadline sooner = { aw_patience_first_ns() };
+
+	if (sooner.at_ns == AW_PATIENCE_NEVER ||
+	    (deadline->at_ns >= 0 && deadline->at_ns < sooner.at_ns))
+		sooner = *deadline;
+	return aw_deadline_left(&sooner, left);
+}
+
+/* Returns whether sock's peer has still to send its Request or Reply. */
+static bool is_due(const struct aw_sock *sock)
+{
+	if (sock->slot)
+		return aw_answer_is_due(sock->slot);
+	return sock->state >= AW_FD_CONNECTING && !aw_first_io_is_shared(sock) && !sock->error;
+}
+
+static void collect_over(struct aw_sock *sock, int fd, void *arg)
+{
+	struct over *over = arg;
+
+	if (!sock->due_ns)
+		return;
+	if (!is_due(sock))
+		sock->due_ns = 0;
+	else if (sock->due_ns > over->now_ns || sock->state == AW_FD_STARTING)
+		aw_patience_note(sock->due_ns);
+	else if (over->count < OVER_MAX)
+		over->fds[over->count++] = fd;
+	else
+		over->more = true;
+}
+
+static void end_startup(int fd)
+{
+	struct aw_slot *slot = aw_framed_slot(fd);
+
+	if (slot)
+		aw_answer_expire(slot, fd);
+	else if (aw_fdtab_is_undecided(fd))
+		(void)aw_first_io_make(fd, AW_FIRST_POLL, true);
+}
+
+void aw_overdue_settle(void)
+{
+	struct over over = { .more = true };
+
+	while (over.more && aw_patience_first_ns() <= aw_now_ns()) {
+		over = (struct over){ .now_ns = aw_now_ns() };
+		aw_fdtab_lock();
+		(void)aw_patience_take_first_ns();
+		aw_fdtab_each(collect_over, &over);
+		aw_fdtab_unlock();
+		for (int i = 0; i < over.count; i++)
+			end_startup(over.fds[i]);
+		if (over.more)
+			aw_patience_note(over.now_ns);
+	}
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Looks at the first bytes each time that the loop calls, and at the time. Until then the program's bytes stay in the pair.
+#include "xsock/proxy/line_client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "xsock/base/patience.h"
+#include "xsock/base/sockopt.h"
+#include "xsock/framed/hello.h"
+#include "xsock/framed/offer.h"
+#include "xsock/proxy/closer.h"
+#include "xsock/proxy/conns.h"
+#include "xsock/proxy/line_record.h"
+
+struct line_client {
+	struct aw_line line;
+	int tcp, far;
+	int timer; /* ready when the client's time is over */
+	bool nodelay;
+	int error; /* the client is refused */
+	bool ended; /* the client has ended its stream before a Request */
+};
+
+static struct line_client *client_of(struct aw_line *line)
+{
+	return (struct line_client *)line;
+}
+
+static ssize_t client_send(struct aw_line *line, const struct iovec *iov, int flags)
+{
+	const struct line_client *client = client_of(line);
+
+	(void)iov;
+	(void)flags;
+	if (client->error)
+		return -client->error;
+	return client->ended ? -EPIPE : -EAGAIN;
+}
+
+static ssize_t client_recv(struct aw_line *line, const struct iovec *iov, int flags)
+{
+	const struct line_client *client = client_of(line);
+
+	(void)iov;
+	(void)flags;
+	if (client->error)
+		return -client->error;
+	return client->ended ? 0 : -EAGAIN;
+}
+
+/* Does nothing: nothing has been sent. */
+static void client_shutdown(struct aw_line *line, bool closed)
+{
+	(void)line;
+	(void)closed;
+}
+
+static void client_free(struct line_client *client)
+{
+	close(client->timer);
+	free(client);
+}
+
+static void client_close(struct aw_line *line, bool abort)
+{
+	static const struct linger at_once = { .l_onoff = 1 };
+	struct line_client *client = client_of(line);
+
+	if (abort || client->error)
+		(void)setsockopt(client->tcp, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	aw_closer_close(client->tcp);
+	client_free(client);
+}
+
+static short client_ready(struct aw_line *line, size_t undelivered)
+{
+	const struct line_client *client = client_of(line);
+
+	(void)undelivered;
+	if (client->error)
+		return POLLIN | POLLOUT | POLLERR;
+	return client->ended ? POLLIN | POLLOUT | POLLRDHUP : 0;
+}
+
+static void client_fds(struct aw_line *line, struct aw_line_fd fds[AW_LINE_FDS])
+{
+	const struct line_client *client = client_of(line);
+
+	fds[0] = (struct aw_line_fd){ client->tcp, EPOLLIN | EPOLLRDHUP | EPOLLET };
+	fds[1] = (struct aw_line_fd){ client->timer, EPOLLIN | EPOLLET };
+}
+
+static bool client_arm(struct aw_line *line)
+{
+	(void)line;
+	return true;
+}
+
+static int client_error(struct aw_line *line)
+{
+	return client_of(line)->error;
+}
+
+static bool client_at_mark(struct aw_line *line)
+{
+	(void)line;
+	return false;
+}
+
+static size_t client_unsent(struct aw_line *line)
+{
+	(void)line;
+	return 0;
+}
+
+/* The program's end of the stream waits for the line that takes this one's place. */
+static size_t client_owed(struct aw_line *line)
+{
+	const struct line_client *client = client_of(line);
+
+	return !client->error && !client->ended;
+}
+
+static void client_set_option(struct aw_line *line, int level, int name, int value)
+{
+	(void)setsockopt(client_of(line)->tcp, level, name, &value, sizeof(value));
+}
+
+static void client_set_linger(struct aw_line *line, const struct linger *linger)
+{
+	(void)setsockopt(client_of(line)->tcp, SOL_SOCKET, SO_LINGER, linger, sizeof(*linger));
+}
+
+static void client_stats(struct aw_line *line, struct aw_xs_stats *stats)
+{
+	(void)line;
+	*stats = (struct aw_xs_stats){ .state = AW_XS_CONNECTING };
+}
+
+/* Begins the record, whose slot is this process's alone. */
+static struct aw_line *begin_record(const struct line_client *client)
+{
+	uint8_t hello[AW_XS_HELLO_LEN];
+	struct aw_line_record_start start = { .tcp = client->tcp, .far = client->far, .near = -1 };
+	struct aw_record *record;
+	struct aw_line *line = NULL;
+	int on = 1, one = 1;
+
+	if (aw_share_make(&start.share) != 0)
+		return NULL;
+	record = &start.share.slot->record;
+	aw_hello_fill(hello);
+	if (aw_record_take_request(client->tcp) == 0) {
+		aw_record_respond(record, hello, sizeof(hello));
+		record->rx.in_line = aw_sockopt_int(client->tcp, SOL_SOCKET, SO_OOBINLINE, 0);
+		(void)setsockopt(client->tcp, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+		(void)setsockopt(client->tcp, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
+		line = aw_line_of_record(&start);
+	}
+	if (!line)
+		aw_share_put(&start.share);
+	else
+		(void)aw_record_answer(record, client->tcp);
+	return line;
+}
+
+static struct aw_line *begin_line(struct line_client *client, bool record)
+{
+	struct aw_line *next = record ? begin_record(client)
+				      : aw_conns_make_line(false, client->nodelay, &client->tcp);
+
+	if (next)
+		client_free(client);
+	else
+		client->error = ECONNRESET;
+	return next;
+}
+
+static bool is_time_over(const struct line_client *client)
+{
+	uint64_t count;
+
+	return read(client->timer, &count, sizeof(count)) == sizeof(count);
+}
+
+static struct aw_line *client_become(struct aw_line *line)
+{
+	struct line_client *client = client_of(line);
+	uint8_t bytes[AW_OFFER_BYTES_MAX];
+	enum aw_offer offer = AW_OFFER_MORE;
+	size_t missing;
+	ssize_t got;
+
+	if (client->error || client->ended)
+		return NULL;
+	got = recv(client->tcp, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+	if (got > 0)
+		offer = aw_offer_judge(bytes, (size_t)got, &missing);
+	switch (offer) {
+	case AW_OFFER_RECORD:
+	case AW_OFFER_ENDPOINT:
+		return begin_line(client, offer == AW_OFFER_RECORD);
+	case AW_OFFER_STRANGE:
+		client->error = EPROTO;
+		break;
+	case AW_OFFER_MORE:
+		client->ended = got == 0;
+		if (got < 0 && errno != EAGAIN)
+			client->error = errno;
+		else if (is_time_over(client))
+			client->error = EPROTO;
+		break;
+	}
+	return NULL;
+}
+
+struct aw_line *aw_line_of_client(const struct aw_request *request, int tcp, int far)
+{
+	static const struct aw_line_ops ops = {
+		.send = client_send,
+		.recv = client_recv,
+		.shutdown = client_shutdown,
+		.close = client_close,
+		.ready = client_ready,
+		.fds = client_fds,
+		.arm = client_arm,
+		.error = client_error,
+		.at_mark = client_at_mark,
+		.unsent = client_unsent,
+		.owed = client_owed,
+		.set_option = client_set_option,
+		.set_linger = client_set_linger,
+		.stats = client_stats,
+		.become = client_become,
+	};
+	const struct itimerspec due = { .it_value.tv_sec = AW_PATIENCE_MS / 1000 };
+	struct line_client *client = malloc(sizeof(*client));
+
+	if (!client)
+		return NULL;
+	*client = (struct line_client){
+		.line = { &ops },
+		.tcp = tcp,
+		.far = far,
+		.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+		.nodelay = request->nodelay,
+	};
+	if (client->timer < 0 || timerfd_settime(client->timer, 0, &due, NULL) != 0) {
+		free(client);
+		return NULL;
+	}
+	return &client->line;
+}
