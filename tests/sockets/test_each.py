@@ -33,8 +33,8 @@ def test_in_the_constructor_of_a_library_that_the_program_needs(mode):
 
 
 # Bytes. The kernel's frame for a signal, with all registers, takes more than libc's calls do.
-DEPTH_MAX = 6400
-DEPTH_OF_SIGNAL_MAX = 12288
+DEPTH_MAX = 4608
+DEPTH_OF_SIGNAL_MAX = 8192
 
 
 @pytest.mark.skipif(bool(conftest.SANITIZER), reason="a sanitizer's frames are larger")

@@ -256,22 +256,22 @@ def test_signal_before_the_wait(only_iwarp):
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
-def test_signals_of_a_runtime_that_calls_handlers_later(only_record):
-    server = only_record.start([sys.executable, conftest.ROOT / "tests" / "sockets" / "echo_server.py", "epoll"])
+def test_signals_of_a_runtime_that_calls_handlers_later(only_iwarp):
+    server = only_iwarp.start([sys.executable, conftest.ROOT / "tests" / "sockets" / "echo_server.py", "epoll"])
     port = server.wait_output(r"port (\d+)")[1]
     preload = f"{conftest.SOCKETS} {conftest.BUILD / 'tests' / 'defer.so'}"
-    run = only_record.start(["env", f"LD_PRELOAD={preload}", conftest.BUILD / "tests" / "deferred", port])
+    run = only_iwarp.start(["env", f"LD_PRELOAD={preload}", conftest.BUILD / "tests" / "deferred", port])
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
-def test_signals_under_the_thread_sanitizer(only_record):
+def test_signals_under_the_thread_sanitizer(only_iwarp):
     struck = conftest.BUILD / "tests" / "struck"
     if not struck.exists():
         pytest.skip("no thread sanitizer here")
-    server = only_record.start([sys.executable, conftest.ROOT / "tests" / "sockets" / "echo_server.py", "epoll"])
+    server = only_iwarp.start([sys.executable, conftest.ROOT / "tests" / "sockets" / "echo_server.py", "epoll"])
     port = server.wait_output(r"port (\d+)")[1]
     # It does not know all functions that lock a mutex, and finds an unlock without a lock.
-    run = only_record.start([struck, port], TSAN_OPTIONS="report_bugs=0")
+    run = only_iwarp.start([struck, port], TSAN_OPTIONS="report_bugs=0")
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
