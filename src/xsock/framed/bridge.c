@@ -116,8 +116,8 @@ static void set_add_each(struct aw_sock *sock, int fd, void *arg)
 	struct bridge_set *set = arg;
 
 	if (sock->state == AW_FD_FRAMED && set->count < BATCH_MAX &&
-	    (!set->choice.owing || owes(sock->slot, fd, set->choice.ending)) && aw_fdtab_get(fd) == sock &&
-	    (!set->choice.surviving || survives_exec(fd)) &&
+	    (!set->choice.owing || owes(sock->slot, fd, set->choice.ending)) &&
+	    aw_fdtab_get(fd) == sock && (!set->choice.surviving || survives_exec(fd)) &&
 	    (!set->choice.proxy || atomic_load(&sock->slot->proxy) == set->choice.proxy))
 		set_add(set, sock, fd);
 }
