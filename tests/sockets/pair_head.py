@@ -33,7 +33,7 @@ def raw_address(sock):
 
 
 def in_thread(run):
-    """Starts run. Returns a function that waits for it, and returns its result."""
+    """Starts run. Returns a function that waits for it, and returns its result; its await_sleep waits until run has ended or polls."""
     results = []
 
     def call():
@@ -52,6 +52,16 @@ def in_thread(run):
             raise results[0][1]
         return results[0][0]
 
+    def await_sleep():
+        while thread.is_alive():
+            try:
+                with open(f"/proc/self/task/{thread.native_id}/wchan", encoding="ascii") as file:
+                    if "poll" in file.read():
+                        return
+            except OSError:
+                return
+
+    join.await_sleep = await_sleep
     return join
 
 

@@ -206,11 +206,13 @@ static int take_back(const struct offer *offer)
 	return near;
 }
 
-/* Ends the offer, and makes the pair where it was taken. The server cannot take it before the connection is there. */
-static void offer_settle(struct offer *offer)
+/*
+ * Ends the offer, and makes the pair where it was taken. connected: the connection is there; the server cannot take the offer before. On
+ * this host it is there at once, unless the listener's queue is full: then there is no pair, since other threads may come to wait for
+ * the TCP socket.
+ */
+static void offer_settle(struct offer *offer, bool connected)
 {
-	bool connected = is_here(offer) && await_connected(offer);
-
 	if (connected)
 		await_taker(offer);
 	offer->place.near = take_back(offer);
@@ -225,22 +227,29 @@ static void offer_settle(struct offer *offer)
 }
 
 /*
- * Connects, and decides. Another thread may learn from an epoll set that the connection is there; its calls wait. On this host the
- * connection is there at once, unless the listener's queue is full: then there is no pair, since other threads may come to wait for the
- * TCP socket. Returns as connect(2) of a socket that does not block.
+ * Connects, and decides. Another thread may learn from an epoll set that the connection is there; its calls wait. Returns as connect(2)
+ * of a socket that does not block, but 0 where one that blocks has become connected.
  */
 static int connect_and_settle(struct offer *offer, const struct sockaddr *addr, socklen_t len)
 {
-	bool blocks = !(offer->flags & O_NONBLOCK);
+	bool blocks = !(offer->flags & O_NONBLOCK), connected;
 	int result, err;
 
 	if (blocks)
 		aw_libc()->fcntl(offer->fd, F_SETFL, offer->flags | O_NONBLOCK);
 	result = aw_libc()->connect(offer->fd, addr, len);
 	err = errno;
-	offer_settle(offer);
+	connected = is_here(offer) && await_connected(offer);
+	if (blocks && connected && result != 0 && err == EINPROGRESS) {
+		/* A reset that comes from now on is an error of a connection, and not of this call. */
+		result = aw_libc()->connect(offer->fd, addr, len);
+		err = errno;
+	}
+	offer_settle(offer, connected);
+	if (offer->sock->is_pair && blocks)
+		result = 0;
 	if (offer->sock->is_pair)
-		offer->sock->connect_reported = result == 0 || blocks;
+		offer->sock->connect_reported = result == 0;
 	if (blocks)
 		aw_libc()->fcntl(offer->fd, F_SETFL, offer->flags);
 	return result ? aw_fail_with(err) : 0;
@@ -261,7 +270,7 @@ bool aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len, int *r
 	errno = err;
 	if (*result == 0 || err != EINPROGRESS || offer.flags & O_NONBLOCK)
 		return true;
-	/* It is a pair, or a second call waits for what the first has begun. */
-	*result = offer.place.beside < 0 ? 0 : aw_libc()->connect(fd, addr, len);
+	/* A second call waits for what the first has begun. */
+	*result = aw_libc()->connect(fd, addr, len);
 	return true;
 }
