@@ -52,7 +52,7 @@ def holders():
     fd = next(fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}") and
               os.readlink(f"/proc/self/fd/{fd}").startswith("/memfd:anywarp-records"))
     with open(f"/proc/self/fd/{fd}", "rb") as arena:
-        entries = list(struct.iter_unpack("QQ", arena.read(8 + 16 * 64)[8:]))
+        entries = list(struct.iter_unpack("QQ", arena.read(16 + 16 * 64)[16:]))
     return [next(word & 0xffffff for word, inode in entries if inode == os.fstat(end.fileno()).st_ino)
             for end in (client, server)]
 assert holders() == [1, 1], holders()

@@ -123,6 +123,50 @@ def test_no_other_user_s_records_stay_mapped(only_iwarp, open_libraries, how, th
     assert json.dumps([False, [NOBODY] * 3]) in run.output(), run.report()
 
 
+# The user changes while threads read and write, and one sleeps in a read.
+BUSY = HEAD + """
+import hashlib, threading
+busy, quiet = connected(), connected()
+sent, got, over = hashlib.sha256(), hashlib.sha256(), threading.Event()
+passed = threading.Semaphore(0)
+def write():
+    count = 0
+    while not over.is_set():
+        block = count.to_bytes(8, "big") * 500
+        busy[1].sendall(block)
+        sent.update(block)
+        count += 1
+    busy[1].shutdown(socket.SHUT_WR)
+def read():
+    while block := busy[2].recv(8192):
+        got.update(block)
+        passed.release()
+def sleep():
+    assert quiet[2].recv(1) == b"w", "the one that slept"
+threads = [threading.Thread(target=run) for run in (write, read, sleep)]
+for thread in threads:
+    thread.start()
+def go_on():
+    for _ in range(100):
+        assert passed.acquire(timeout=30)
+go_on()
+give_up()
+go_on()
+over.set()
+quiet[1].sendall(b"w")
+for thread in threads:
+    thread.join()
+with open("/proc/self/maps") as maps:
+    print(json.dumps(["anywarp-records" in maps.read(), sent.digest() == got.digest()]))
+"""
+
+
+def test_the_user_changes_under_busy_threads(only_iwarp, open_libraries):
+    run = only_iwarp.start(["/usr/bin/python3", "-I", "-W", "ignore::DeprecationWarning", "-c", BUSY, NOBODY])
+    assert run.wait_exit() == 0, run.report()
+    assert "[false, true]" in run.output(), run.report()
+
+
 # No fd can be made: the proxy cannot take the connection.
 ENDED = HEAD + """
 import resource

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -150,6 +151,62 @@ static void fdtab__a_copy_of_a_plain_fd_forgets(void **state)
 	assert_false(aw_fdtab_any_undecided());
 	close(fd);
 	close(plain);
+}
+
+static void fdtab__a_number_that_leaves_comes_back_where_the_call_fails(void **state)
+{
+	int fd = new_socket(AW_FD_PENDING);
+	struct aw_sock *sock = get(fd);
+	struct aw_change change;
+
+	(void)state;
+	aw_fdtab_begin_change(&change, fd, -1);
+	assert_int_equal(aw_fdtab_state(fd), AW_FD_LEAVING);
+	assert_null(get(fd));
+	assert_int_equal(aw_fdtab_end_change(&change, -1), -1);
+	assert_int_equal(aw_fdtab_state(fd), AW_FD_PENDING);
+	assert_ptr_equal(get(fd), sock);
+	end_socket(fd);
+}
+
+/* The first thread is in close(2) yet, whose SO_LINGER waits, when the number is free, and when it is another socket's. */
+static void fdtab__a_change_is_over_when_the_kernel_s_is(void **state)
+{
+	int fd = new_socket(AW_FD_PENDING);
+	struct aw_change change;
+
+	(void)state;
+	aw_fdtab_begin_change(&change, fd, -1);
+	close(fd);
+	aw_fdtab_await_left(fd);
+	assert_int_equal(aw_fdtab_state(fd), AW_FD_NONE);
+	assert_int_equal(new_socket(AW_FD_CANDIDATE), fd);
+	(void)aw_fdtab_end_change(&change, 0);
+	assert_int_equal(aw_fdtab_state(fd), AW_FD_CANDIDATE);
+	end_socket(fd);
+	assert_false(aw_fdtab_any_undecided());
+}
+
+/* The parent's thread does not end its change in the child: there the call came before the fork. */
+static void fdtab__a_number_that_leaves_is_closed_in_a_child(void **state)
+{
+	int fd = new_socket(AW_FD_PENDING), status;
+	struct aw_change change;
+	pid_t pid;
+
+	(void)state;
+	aw_fdtab_begin_change(&change, fd, -1);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(aw_fdtab_state(fd) != AW_FD_NONE || fcntl(fd, F_GETFD) >= 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(aw_fdtab_state(fd), AW_FD_LEAVING);
+	close(fd);
+	(void)aw_fdtab_end_change(&change, 0);
+	assert_int_equal(aw_fdtab_state(fd), AW_FD_NONE);
+	assert_false(aw_fdtab_any_undecided());
 }
 
 /* libc closes an fd by itself, and the number comes back as another file. */
@@ -345,6 +402,9 @@ int main(void)
 		cmocka_unit_test(fdtab__counts_what_is_undecided),
 		cmocka_unit_test(fdtab__shares_a_socket_among_its_fds),
 		cmocka_unit_test(fdtab__a_copy_of_a_plain_fd_forgets),
+		cmocka_unit_test(fdtab__a_number_that_leaves_comes_back_where_the_call_fails),
+		cmocka_unit_test(fdtab__a_change_is_over_when_the_kernel_s_is),
+		cmocka_unit_test(fdtab__a_number_that_leaves_is_closed_in_a_child),
 		cmocka_unit_test(fdtab__notices_a_number_used_again),
 		cmocka_unit_test(fdtab__hides_its_own),
 		cmocka_unit_test(fdtab__a_held_socket_stays),

@@ -315,10 +315,13 @@ void aw_framed_give_up(void)
 		if (sock)
 			end_record(sock);
 	} while (sock);
+	atomic_store(&aw_slots_given_up, true);
 	aw_slot_stop_flushes();
-	aw_slot_forget_waiters();
+	aw_slot_drain_copies();
 	(void)aw_fdtab_drain_all();
 	aw_arena_abandon();
+	aw_slot_drop_copies();
+	atomic_store(&aw_slots_given_up, false);
 	(void)guard_end(&guard, 0);
 }
 

@@ -20,7 +20,7 @@
 
 #define DRAIN_NS INT64_C(1000000000) /* a process may have been stopped while it holds a lock */
 
-_Atomic(bool) aw_slots_released;
+_Atomic(bool) aw_slots_released, aw_slots_given_up;
 
 /* Counts the thread among fd's users, under a shield. */
 static void half_begin(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd)
@@ -50,7 +50,7 @@ int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *l
 	int err;
 
 	half_begin(half, slot, lock, fd);
-	err = aw_arena_has(slot) ? half_lock(half) : EBADF;
+	err = !atomic_load(&aw_slots_given_up) && aw_arena_has(slot) ? half_lock(half) : EBADF;
 	if (err)
 		half_end(half);
 	return err;

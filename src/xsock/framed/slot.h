@@ -18,6 +18,8 @@ struct aw_half {
 
 /* The process has given up its slots. */
 extern _Atomic(bool) aw_slots_released;
+/* The process is giving up the arena: no thread begins to work by a copy of a number's file. */
+extern _Atomic(bool) aw_slots_given_up;
 
 /*
  * Locks a half of the connection whose TCP socket is fd, which the caller keeps open. Returns 0, or an errno if the connection is
@@ -67,11 +69,14 @@ void aw_slot_leave_wait(struct aw_slot *slot);
 int aw_slot_kept(const struct aw_slot *slot);
 /* Keeps a copy of fd if threads wait on it: fd is about to become another file. */
 void aw_slot_keep(struct aw_slot *slot, int fd);
-/*
- * Forgets the waiting threads, and closes the copies that were kept for them: they are the parent's in the child of a fork, or go on
- * by the pairs in a process that gives up the arena.
- */
+/* Forgets the waiting threads, in the child of a fork: they are its parent's. */
 void aw_slot_forget_waiters(void);
+/*
+ * A process that gives up the arena waits until no thread works by a copy, and drops the copies when the arena has gone: waiting threads
+ * go on by the pairs.
+ */
+void aw_slot_drain_copies(void);
+void aw_slot_drop_copies(void);
 
 /*
  * Notes the failure err, a negative errno, of a call that has moved bytes, which the kernel reports once: the next call

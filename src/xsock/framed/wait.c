@@ -38,13 +38,35 @@ void aw_slot_forget_waiters(void)
 
 		if (fd >= 0) {
 			atomic_store(aw_fdtab_users_of(fd), 0);
-			aw_fdtab_forget(fd);
 			aw_libc()->close(fd);
 		}
 		if (fd >= 0 || atomic_load_explicit(&waiters[i], memory_order_relaxed)) {
 			atomic_store(&kept[i], 0);
 			atomic_store(&waiters[i], 0);
 		}
+	}
+}
+
+void aw_slot_drain_copies(void)
+{
+	for (unsigned i = 0; i < AW_ARENA_SLOTS; i++) {
+		int fd = atomic_load_explicit(&kept[i], memory_order_relaxed) - 1;
+
+		if (fd >= 0)
+			(void)aw_fdtab_drain(fd);
+	}
+}
+
+void aw_slot_drop_copies(void)
+{
+	for (unsigned i = 0; i < AW_ARENA_SLOTS; i++) {
+		int fd = atomic_exchange(&kept[i], 0) - 1;
+
+		if (fd >= 0) {
+			aw_fdtab_forget(fd);
+			aw_libc()->close(fd);
+		}
+		atomic_store(&waiters[i], 0);
 	}
 }
 

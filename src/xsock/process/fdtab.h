@@ -186,7 +186,7 @@ static inline bool aw_fdtab_holds(int fd, const struct aw_slot *slot)
 	       atomic_load(&aw_fdtab_slots[fd]) == slot;
 }
 
-/* Wait until fd, or any fd of sock, has no users, a second at most: a user may wait for a process that is stopped. True: there is none. */
+/* Wait until fd, or any fd of sock, or of the table, has no users, a second at most: a user may wait for a process that is stopped. True: there is none. */
 bool aw_fdtab_drain(int fd);
 bool aw_fdtab_drain_socket(const struct aw_sock *sock);
 bool aw_fdtab_drain_all(void);

@@ -203,7 +203,7 @@ bool aw_fdtab_drain_all(void)
 {
 	bool drained = true;
 
-	for (int fd = 0; fd < AW_FDTAB_MAX; fd++)
+	for (int fd = 0, end = (int)aw_fdtab_end(); fd < end; fd++)
 		drained &= aw_fdtab_drain(fd);
 	return drained;
 }
