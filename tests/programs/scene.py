@@ -150,8 +150,6 @@ class Scene:
         """A command line, split as a shell would, or a list."""
         argv = shlex.split(line) if isinstance(line, str) else [str(each) for each in line]
         settings = [f"{name}={value}" for name, value in env.items()]
-        if self.mode.iwarp and (RECORDS or self.mode.name == "auto"):  # records are asked for in `on`, too
-            settings += [f"{name}={value}" for name, value in PATIENCE.items()]
         whole = [*as_user(user), "env", f"--chdir={self.folder}", f"HOME={self.home}", *settings,
                  *self.install.prefix(rule), *argv]
         self.programs.append(program.Program(whole))
