@@ -129,6 +129,24 @@ static bool set_environment(const struct sockets_options *options)
 	return false;
 }
 
+// Refuses a program whose sockets would be plain TCP where a rule says that they are never so.
+static bool check_program(const struct sockets_rules *rules, const char *program)
+{
+	const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program, *why;
+
+	if (!aw_sockets_rules_may_iwarp(rules, program))
+		return true;
+	why = aw_sockets_unseen(program);
+	if (!why)
+		return true;
+	fprintf(stderr,
+		SOCKETS_WHO
+		": a rule says 'on', and the sockets of '%s' would be plain TCP: %s: leave them to "
+		"TCP by --rule 'off program=%s' before the others\n",
+		program, why, name);
+	return false;
+}
+
 static int do_as_told(struct sockets_options *options)
 {
 	if (options->status)
@@ -142,6 +160,8 @@ static int do_as_told(struct sockets_options *options)
 					    "'anywarp sockets -- iperf3 -s'\n");
 		return CLI_USAGE;
 	}
+	if (!check_program(&options->rules, *options->command))
+		return CLI_USAGE;
 	if (!set_environment(options))
 		return CLI_RUN_FAILED;
 	return aw_launch_exec(&options->launch, options->command);

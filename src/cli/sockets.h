@@ -25,6 +25,12 @@ __attribute__((warn_unused_result)) bool aw_sockets_rules_add(struct sockets_rul
 __attribute__((warn_unused_result)) bool aw_sockets_rules_read(struct sockets_rules *rules,
 							       const char *path);
 
+// Returns whether a socket of the program may have to be iWARP.
+bool aw_sockets_rules_may_iwarp(const struct sockets_rules *rules, const char *program);
+
+// Returns why a preloaded library does not see the program's sockets; NULL: it does, as far as its file tells.
+const char *aw_sockets_unseen(const char *program);
+
 bool aw_sockets_library_in(const char *dir);
 
 // Prints the fds in iWARP mode of the process, or with NULL of all processes that we may look at.

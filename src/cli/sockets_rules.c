@@ -99,3 +99,17 @@ bool aw_sockets_rules_read(struct sockets_rules *all, const char *path)
 
 	return read_file(path, text) && aw_sockets_rules_add(all, path, text);
 }
+
+bool aw_sockets_rules_may_iwarp(const struct sockets_rules *all, const char *program)
+{
+	struct aw_xs_query q = { .program = program };
+	struct aw_xs_rules *rules = all->text ? read_text(SOCKETS_WHO, all->text) : NULL;
+	bool may = false;
+
+	for (int listening = 0; rules && listening < 2; listening++) {
+		q.listening = listening;
+		may |= aw_xs_rules_may_be(rules, &q, AW_XS_ON);
+	}
+	aw_xs_rules_destroy(rules);
+	return may;
+}

@@ -68,7 +68,7 @@ def test_offsets_of_a_file_have_64_bits(start):
 
 def test_a_sockets_program(start, port):
     """Over iWARP. Where addresses have 32 bits its time_t has 64, and the names of the calls are others. The server is this
-    machine's: qemu-user cannot start the proxy process, which answers probes for a listener."""
+    machine's."""
     server, client = [{"LD_PRELOAD": end.build / "lib" / "libanywarp-sockets.so", "ANYWARP_SOCKETS_RULES": "on"}
                       for end in (HERE, THERE)]
     echo = start.server(HERE, "tests/echo", port, **server)

@@ -164,7 +164,7 @@ class Scene:
         self.users.add(user)
         argv = shlex.split(line) if isinstance(line, str) else [str(each) for each in line]
         settings = [f"{name}={value}" for name, value in env.items()]
-        if self.mode.pair or (self.mode.iwarp and RECORDS):
+        if self.mode.pair:
             settings += [f"{name}={value}" for name, value in PATIENCE.items()]
         whole = [*as_user(user), "env", f"--chdir={self.folder}", f"HOME={self.home}", *settings,
                  *self.install.prefix(rule), *argv]

@@ -385,6 +385,19 @@ for word in (b"some", b"words"):
 """
 
 
+CROWD = 200 if conftest.SANITIZER else 1000
+
+
+def test_silent_strangers_cost_nobody_anything(only_iwarp):
+    """They are turned away together, and the others are served meanwhile."""
+    with loop(only_iwarp, "level") as (server, dial):
+        strangers = [dial() for _ in range(CROWD)]
+        client = only_iwarp.start([sys.executable, "-c", ASKER, strangers[0].getpeername()[1]])
+        assert client.wait_exit(ECHO_SECONDS_MAX) == 0, client.report() + server.report()
+        for sock in strangers:
+            expect_refusal(sock)
+
+
 # Sets IWARP_MODE of a socket, which the rule alone would leave off, and becomes a program that uses it.
 MODE_SETTER = """
 import os, socket, sys

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -51,7 +52,7 @@ def test_what_check_prints_is_a_file_of_rules(rules):
 
 
 @pytest.mark.parametrize("text, line, words", [
-    ("on\n\n# x\nyes port=1\n", 4, "'yes': a rule begins with on, auto or off"),
+    ("on\n\n# x\nyes port=1\n", 4, "'yes': a rule begins with on, auto, off or rsockets"),
     ("on port=70000", 1, "'70000': port must be a number of 1 to 65535"),
     ("off\non remote=10.1.1.1/8\n", 2, "that would be 10.0.0.0/8"),
     ("on\non colour=red\n", 2, "'colour=red': no such word"),
@@ -268,3 +269,54 @@ def test_a_connection_that_too_few_fds_lose_is_an_error_of_the_log():
         told = server.communicate(timeout=60)
     assert "text" not in told[0], told
     assert "raise the hard limits of open files" in told[1], (told, client)
+
+
+# --- the look at the program
+
+def elf(*segments):
+    """A program of these segments, each a type and its bytes; nobody runs it."""
+    at = 64 + 56 * len(segments)
+    headers, bodies = b"", b""
+    for kind, body in segments:
+        headers += struct.pack("<IIQQQQQQ", kind, 4, at + len(bodies), 0, 0, len(body), len(body), 4)
+        bodies += body
+    start = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, 0, 64, 0, 0, 64, 56, len(segments), 0, 0, 0)
+    return start + headers + bodies
+
+
+INTERPRETER, NOTE = (3, b"/lib64/ld-linux-x86-64.so.2\0"), 4
+GO = (NOTE, struct.pack("<III", 4, 4, 4) + b"Go\0\0id\0\0")
+GNU = (NOTE, struct.pack("<III", 4, 4, 3) + b"GNU\0id\0\0")
+
+
+@pytest.mark.skipif(sys.maxsize < 1 << 32 or sys.byteorder != "little", reason="the files are of 64 bits")
+@pytest.mark.parametrize("segments, words", [
+    ((GNU,), "it is linked statically"), ((INTERPRETER, GNU, GO), "it is a Go program"), ((GO,), "it is a Go program"),
+], ids=["static", "go", "static go"])
+@pytest.mark.parametrize("rule", ["on", "rsockets remote=10.0.0.0/8", "on connect program=unseen"])
+def test_a_program_that_loads_no_library_is_not_started(tmp_path, segments, words, rule):
+    path = tmp_path / "unseen"
+    path.write_bytes(elf(*segments))
+    path.chmod(0o755)
+    done = sockets("--rule", rule, "--", path)
+    assert done.returncode == 2
+    assert words in done.stderr and "--rule 'off program=unseen'" in done.stderr
+    done = sockets("--rule", "off program=unseen", "--rule", rule, "--", path)
+    assert words not in done.stderr
+    assert words not in sockets("--rule", "auto", "--", path).stderr
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+def test_a_program_with_other_rights_is_not_started(tmp_path):
+    path = tmp_path / "unseen"
+    shutil.copy("/bin/true", path)
+    os.chown(path, 65534, 65534)
+    path.chmod(0o4755)
+    done = sockets("--rule", "on", "--", path)
+    assert done.returncode == 2
+    assert "it runs with other rights" in done.stderr
+
+
+@needs_library
+def test_a_program_that_loads_the_library_is_started():
+    assert sockets("--rule", "on", "--", "true").returncode == 0

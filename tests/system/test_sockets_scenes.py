@@ -19,7 +19,8 @@ SIGKILLED = -9
 # Each end's rules; None is an end without the library, "record" is `on` with so much time for the server's answer that each
 # connection is a record, and "on" without records: the proxy carries the connection.
 PAIRS = {"tcp": (None, None), "on": ("on", "on"), "record": ("record", "record"), "auto": ("auto", "auto"),
-         "plain_client": ("auto", None), "plain_server": (None, "auto")}
+         "on_and_record": ("on", "record"), "record_and_on": ("record", "on"), "plain_client": ("auto", None),
+         "plain_server": (None, "auto")}
 
 
 def environment(logs, rules):
@@ -31,8 +32,6 @@ def environment(logs, rules):
     env["ANYWARP_SOCKETS_RULES"] = "on" if rules == "record" else rules
     if rules == "on":
         env["ANYWARP_SOCKETS_RECORD"] = "off"
-    if rules == "record":
-        env["ANYWARP_SOCKETS_PROBE_MS"] = "2000"  # however loaded the machine
     return env
 
 
@@ -71,6 +70,8 @@ def play(scene, pair, port, logs):
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("scene", SCENES)
 def test_scene(scene, pair, port, tmp_path):
+    if scene == "untouched" and pair == "record_and_on":
+        pytest.skip("the client's Request comes from its proxy, when the server has closed: the kernel answers by a reset")
     play(scene, PAIRS[pair], port, tmp_path)
 
 
@@ -78,10 +79,9 @@ def test_called_off(port, tmp_path):
     play("called_off", PAIRS["auto"], port, tmp_path)
 
 
-def test_client_comes_at_once(port, tmp_path, monkeypatch):
+def test_client_comes_at_once(port, tmp_path):
     """A server that listens answers, however late on a loaded machine."""
-    monkeypatch.setenv("ANYWARP_SOCKETS_PROBE_MS", "5000")
-    play("at_once", PAIRS["auto"], port, tmp_path)
+    play("at_once", PAIRS["record"], port, tmp_path)
 
 
 def test_delayed_start(port, tmp_path):

@@ -81,7 +81,7 @@ static int set_mode(int fd, enum aw_xs_mode mode)
 	aw_fdtab_unlock();
 	if (!taken)
 		return aw_fail_with(EISCONN);
-	return start ? aw_first_io_make(fd, AW_FIRST_WRITE, true) : 0;
+	return start ? aw_first_io_make(fd, AW_FIRST_POLL, true) : 0;
 }
 
 static int set_role(int fd, int role)

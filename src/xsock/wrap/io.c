@@ -225,7 +225,9 @@ static int shut_down_undecided(int fd, int how)
 	aw_first_io_unpin(pin);
 	if (connects)
 		return result;
-	if (aw_first_io_make(fd, AW_FIRST_WRITE, false))
+	/* Nor does it wait for a client's Request. */
+	if (aw_first_io_make(fd, AW_FIRST_WRITE, true) &&
+	    (errno != EAGAIN || aw_first_io_make(fd, AW_FIRST_HAND_OVER, true)))
 		return -1;
 	return aw_framed_shutdown(fd, how, &result) ? result : aw_libc()->shutdown(fd, how);
 }

@@ -14,6 +14,7 @@
 #include "xsock/preload/io.h"
 #include "xsock/preload/wait.h"
 #include "xsock/process/memory.h"
+#include "xsock/process/mode.h"
 #include "xsock/wrap/wrap.h"
 
 #define WINDOW_MAX 64 /* pieces of a call that drops bytes */
@@ -31,13 +32,31 @@ AW_WRAPPER ssize_t send(int fd, const void *buf, size_t len, int flags)
 }
 AW_WRAPPER_ALIAS(__send, send);
 
+/*
+ * Connects fd where it is to be iWARP and the call is a fast open (MSG_FASTOPEN), by which the first bytes would be TCP's alone.
+ * Returns whether the call goes on as a write; false, with *result 0: it is another call.
+ */
+static bool open_fast(int fd, int flags, const struct sockaddr *to, socklen_t to_len, int *result)
+{
+	*result = 0;
+	if (!(flags & MSG_FASTOPEN) || aw_fdtab_state(fd) != AW_FD_CANDIDATE || !to ||
+	    !aw_mode_connects_iwarp(fd, to))
+		return false;
+	*result = connect(fd, to, to_len);
+	return *result == 0;
+}
+
 /* TCP ignores the address for a connected socket; AF_UNIX does not. */
 AW_WRAPPER ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
 			  socklen_t to_len)
 {
+	int result;
+
 	if (aw_io_is_carried(fd))
 		return send(fd, buf, len, flags);
-	return aw_libc()->sendto(fd, buf, len, flags, to, to_len);
+	if (open_fast(fd, flags, to, to_len, &result))
+		return send(fd, buf, len, flags & ~MSG_FASTOPEN);
+	return result ? result : aw_libc()->sendto(fd, buf, len, flags, to, to_len);
 }
 
 /* Calls see with each fd beside msg, until one call fails. */
@@ -126,9 +145,14 @@ AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct msghdr bare;
 	ssize_t sent;
+	int result;
 
 	if (!msg || msg->msg_iovlen > IOV_MAX) /* the kernel returns the right errno */
 		return aw_libc()->sendmsg(fd, msg, flags);
+	if (open_fast(fd, flags, msg->msg_name, msg->msg_namelen, &result))
+		flags &= ~MSG_FASTOPEN;
+	else if (result)
+		return result;
 	if (aw_io_is_carried(fd) &&
 	    aw_io_transmit(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &sent))
 		return sent;

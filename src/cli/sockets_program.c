@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The look at the program that is to be run: a preloaded library must be able to see its sockets where a rule says that they are
+// iWARP and nothing else. The program's file is looked for as execvp(3) does, and read as the kernel does.
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "cli/sockets.h"
+
+#define HEADERS_MAX 64
+#define NOTES_MAX 4096
+#define GO_NOTE "Go" // the owner of the note with a Go program's build id
+
+// Opens the program, or returns -1: the exec, which fails, says why.
+static int open_program(const char *name)
+{
+	const char *list = getenv("PATH");
+	char path[PATH_MAX];
+
+	if (strchr(name, '/'))
+		return open(name, O_RDONLY | O_CLOEXEC);
+	for (list = list ? list : "/bin:/usr/bin"; list;
+	     list = strchr(list, ':') ? strchr(list, ':') + 1 : NULL) {
+		int len = (int)strcspn(list, ":");
+
+		if (snprintf(path, sizeof(path), "%.*s%s%s", len, list, len ? "/" : "", name) <
+			    PATH_MAX &&
+		    access(path, X_OK) == 0)
+			return open(path, O_RDONLY | O_CLOEXEC);
+	}
+	return -1;
+}
+
+// A segment of notes: its owner's name stands behind the three lengths of each note.
+static bool has_note_of_go(int fd, const ElfW(Phdr) * header)
+{
+	char notes[NOTES_MAX];
+	ssize_t got = pread(fd, notes,
+			    header->p_filesz < sizeof(notes) ? header->p_filesz : sizeof(notes),
+			    (off_t)header->p_offset);
+
+	for (size_t at = 0; got > 0 && at + sizeof(ElfW(Nhdr)) + sizeof(GO_NOTE) <= (size_t)got;) {
+		ElfW(Nhdr) note;
+
+		memcpy(&note, notes + at, sizeof(note));
+		at += sizeof(note);
+		if (note.n_namesz >= sizeof(GO_NOTE) &&
+		    memcmp(notes + at, GO_NOTE, sizeof(GO_NOTE)) == 0)
+			return true;
+		at += (size_t)((note.n_namesz + 3) & ~3u) + (size_t)((note.n_descsz + 3) & ~3u);
+	}
+	return false;
+}
+
+// Judges an ELF file; any other file is an interpreter's, or the exec's to refuse.
+static const char *judge_elf(int fd)
+{
+	ElfW(Phdr) headers[HEADERS_MAX];
+	bool has_interpreter = false, is_go = false;
+	ElfW(Ehdr) start;
+	size_t bytes;
+
+	if (pread(fd, &start, sizeof(start), 0) != (ssize_t)sizeof(start) ||
+	    memcmp(start.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    start.e_phentsize != sizeof(headers[0]) || start.e_phnum > HEADERS_MAX)
+		return NULL;
+	bytes = start.e_phnum * sizeof(headers[0]);
+	if (pread(fd, headers, bytes, (off_t)start.e_phoff) != (ssize_t)bytes)
+		return NULL;
+	for (unsigned i = 0; i < start.e_phnum; i++) {
+		has_interpreter |= headers[i].p_type == PT_INTERP;
+		is_go |= headers[i].p_type == PT_NOTE && has_note_of_go(fd, &headers[i]);
+	}
+	if (is_go)
+		return "it is a Go program, which makes its own system calls";
+	return has_interpreter ? NULL : "it is linked statically, and so loads no library";
+}
+
+static const char *judge_rights(int fd)
+{
+	struct stat file;
+
+	if (fstat(fd, &file) != 0)
+		return NULL;
+	if ((file.st_mode & S_ISUID && file.st_uid != geteuid()) ||
+	    (file.st_mode & S_ISGID && file.st_mode & S_IXGRP && file.st_gid != getegid()) ||
+	    (geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0))
+		return "it runs with other rights, and the loader ignores LD_PRELOAD then";
+	return NULL;
+}
+
+const char *aw_sockets_unseen(const char *program)
+{
+	int fd = open_program(program);
+	const char *why = fd < 0 ? NULL : judge_rights(fd);
+
+	if (fd >= 0 && !why)
+		why = judge_elf(fd);
+	if (fd >= 0)
+		close(fd);
+	return why;
+}
