@@ -13,7 +13,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 void check_failed(const char *file, int line, const char *claim)

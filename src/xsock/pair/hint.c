@@ -5,16 +5,17 @@
 #include <string.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/pair/spare.h"
 #include "xsock/process/fdtab.h"
 #include "xsock/process/proxy.h"
-#include "xsock/pair/spare.h"
 
 #define SERVERS 16 /* a forgotten server costs one offer more */
-#define MISSES_MAX 6 /* so often the pause doubles: one connection of 64 makes an offer at the least */
+#define MISSES_MAX \
+	6 /* so often the pause doubles: one connection of 64 makes an offer at the least */
 
 /* Under the table's lock. */
 static struct server {
-	struct aw_pair_end at;
+	struct aw_tcp_end at;
 	unsigned misses; /* offers in a row that the server has not taken; 0: the place is free */
 	unsigned skip; /* connections that do without an offer */
 } servers[SERVERS];
@@ -28,7 +29,7 @@ static int open_datagram(void)
 	return aw_libc()->socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 }
 
-int aw_hint_register(const struct aw_pair_end *at)
+int aw_hint_register(const struct aw_tcp_end *at)
 {
 	struct sockaddr_un name;
 	socklen_t len = aw_pair_listener_name(at, &name);
@@ -45,7 +46,7 @@ int aw_hint_register(const struct aw_pair_end *at)
 	return aw_proxy_move_high(fd);
 }
 
-static struct server *find_server(const struct aw_pair_end *at)
+static struct server *find_server(const struct aw_tcp_end *at)
 {
 	for (int i = 0; i < SERVERS; i++)
 		if (servers[i].misses && servers[i].at.port == at->port &&
@@ -55,7 +56,7 @@ static struct server *find_server(const struct aw_pair_end *at)
 }
 
 /* Returns whether this connection does without an offer, and counts it. */
-static bool skips(const struct aw_pair_end *at)
+static bool skips(const struct aw_tcp_end *at)
 {
 	struct server *server;
 	bool skips;
@@ -71,7 +72,7 @@ static bool skips(const struct aw_pair_end *at)
 	return skips;
 }
 
-void aw_hint_note(const struct aw_pair_end *at, bool taken)
+void aw_hint_note(const struct aw_tcp_end *at, bool taken)
 {
 	struct server *server;
 
@@ -93,7 +94,7 @@ void aw_hint_note(const struct aw_pair_end *at, bool taken)
 	aw_fdtab_unlock();
 }
 
-static bool is_registered(int fd, const struct aw_pair_end *at)
+static bool is_registered(int fd, const struct aw_tcp_end *at)
 {
 	struct sockaddr_un name;
 	socklen_t len = aw_pair_listener_name(at, &name);
@@ -101,9 +102,9 @@ static bool is_registered(int fd, const struct aw_pair_end *at)
 	return aw_libc()->connect(fd, (struct sockaddr *)&name, len) == 0;
 }
 
-bool aw_hint_promises(const struct aw_pair_end *server)
+bool aw_hint_promises(const struct aw_tcp_end *server)
 {
-	struct aw_pair_end any = aw_pair_any(server);
+	struct aw_tcp_end any = aw_pair_any(server);
 	struct aw_spare spare;
 	int fd = aw_spare_take(&spare, &asker, open_datagram);
 	bool found = fd >= 0 && (is_registered(fd, server) || is_registered(fd, &any));

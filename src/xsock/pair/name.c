@@ -6,15 +6,15 @@
 #include <unistd.h>
 
 #include "base/hex.h"
-#include "xsock/base/libc.h"
 #include "xsock/base/ip.h"
+#include "xsock/base/libc.h"
 
 #define OFFER "anywarp-offer:"
 #define LISTENER "anywarp-listener:"
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
-bool aw_pair_end_of(const struct sockaddr *addr, struct aw_pair_end *end)
+bool aw_pair_end_of(const struct sockaddr *addr, struct aw_tcp_end *end)
 {
 	memset(end, 0, sizeof(*end));
 	return aw_ip_get(addr, end->ip, &end->port);
@@ -28,15 +28,15 @@ static bool is_loopback(const uint8_t ip[16])
 	       (memcmp(ip, mapped, sizeof(mapped)) == 0 && ip[12] == 127);
 }
 
-bool aw_pair_is_local(const struct aw_pair_end *a, const struct aw_pair_end *b)
+bool aw_pair_is_local(const struct aw_tcp_end *a, const struct aw_tcp_end *b)
 {
 	return memcmp(a->ip, b->ip, sizeof(a->ip)) == 0 ||
 	       (is_loopback(a->ip) && is_loopback(b->ip));
 }
 
-struct aw_pair_end aw_pair_any(const struct aw_pair_end *end)
+struct aw_tcp_end aw_pair_any(const struct aw_tcp_end *end)
 {
-	return (struct aw_pair_end){ .port = end->port };
+	return (struct aw_tcp_end){ .port = end->port };
 }
 
 /* Adds the bytes' digits, or text, to the name. */
@@ -69,7 +69,7 @@ socklen_t aw_pair_offer_name(ino_t ino, struct sockaddr_un *name)
 }
 
 /* A wildcard address of IPv4, mapped or not, is that of IPv6: a client tries one name for both. */
-socklen_t aw_pair_listener_name(const struct aw_pair_end *at, struct sockaddr_un *name)
+socklen_t aw_pair_listener_name(const struct aw_tcp_end *at, struct sockaddr_un *name)
 {
 	static const uint8_t none[4];
 	char *text = begin_name(name, LISTENER);

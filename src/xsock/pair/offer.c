@@ -27,11 +27,12 @@
 #define LOOKS 60
 
 struct offer {
-	struct aw_pair_end server;
+	struct aw_tcp_end server;
 	int fd; /* the program's */
 	int flags; /* of its file, as fcntl(2) has them */
 	int listener; /* the offer, or -1 */
-	struct aw_place place; /* its beside is a copy of fd, or -1: not yet, or it is in place */
+	struct aw_pair_place
+		place; /* its beside is a copy of fd, or -1: not yet, or it is in place */
 	struct aw_sock *sock; /* fd's socket, STARTING and held; NULL: not yet */
 	struct aw_quiet before;
 };
@@ -47,8 +48,8 @@ static int wait_ms(void)
 
 static bool is_listener_at(const struct aw_sock *sock, int fd, const void *arg)
 {
-	const struct aw_pair_end *server = arg;
-	struct aw_pair_end own;
+	const struct aw_tcp_end *server = arg;
+	struct aw_tcp_end own;
 	struct sockaddr_storage local;
 	socklen_t len = sizeof(local);
 
@@ -67,7 +68,7 @@ static bool is_only_thread(void)
 }
 
 /* Returns whether it is this thread that would have to accept the connection. */
-static bool is_to_itself(const struct aw_pair_end *server)
+static bool is_to_itself(const struct aw_tcp_end *server)
 {
 	return aw_fdtab_any_listener() && aw_fdtab_find(0, is_listener_at, server) >= 0 &&
 	       is_only_thread();
@@ -127,7 +128,7 @@ static bool is_here(struct offer *offer)
 {
 	struct sockaddr *local = (struct sockaddr *)&offer->place.local;
 	socklen_t len = sizeof(offer->place.local);
-	struct aw_pair_end own;
+	struct aw_tcp_end own;
 
 	return aw_libc()->getsockname(offer->fd, local, &len) == 0 && aw_pair_end_of(local, &own) &&
 	       aw_pair_is_local(&own, &offer->server);

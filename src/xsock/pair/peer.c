@@ -22,7 +22,7 @@ struct diag_answer {
 	uint8_t more[256];
 };
 
-static bool is_ipv4(const struct aw_pair_end *end)
+static bool is_ipv4(const struct aw_tcp_end *end)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -30,8 +30,8 @@ static bool is_ipv4(const struct aw_pair_end *end)
 }
 
 /* own: the address of the socket that is looked for. The kernel finds a socket by its IPv4 addresses also where it is one of IPv6. */
-static void fill_request(struct diag_request *request, const struct aw_pair_end *own,
-			 const struct aw_pair_end *peer)
+static void fill_request(struct diag_request *request, const struct aw_tcp_end *own,
+			 const struct aw_tcp_end *peer)
 {
 	bool v4 = is_ipv4(own) && is_ipv4(peer);
 	struct inet_diag_sockid *id = &request->body.id;
@@ -77,7 +77,7 @@ static bool ask(int netlink, const struct diag_request *request, ino_t *ino)
 	return true;
 }
 
-bool aw_pair_find_peer(const struct aw_pair_end *local, const struct aw_pair_end *remote, ino_t *ino)
+bool aw_pair_find_peer(const struct aw_tcp_end *local, const struct aw_tcp_end *remote, ino_t *ino)
 {
 	static struct aw_spare_place place;
 	struct diag_request request;

@@ -12,6 +12,6 @@
  * Finds the inode of the socket whose own address is remote and whose peer's is local. False: there is none that a process of this
  * network namespace has, or this kernel has no sock_diag for TCP.
  */
-bool aw_pair_find_peer(const struct aw_pair_end *local, const struct aw_pair_end *remote, ino_t *ino);
+bool aw_pair_find_peer(const struct aw_tcp_end *local, const struct aw_tcp_end *remote, ino_t *ino);
 
 #endif

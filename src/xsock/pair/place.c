@@ -19,7 +19,7 @@ static struct linger linger_of(int tcp)
 	return linger;
 }
 
-void aw_place_connected(struct aw_sock *sock, int fd, const struct aw_place *place)
+void aw_place_connected(struct aw_sock *sock, int fd, const struct aw_pair_place *place)
 {
 	struct linger linger = linger_of(place->beside);
 	struct stat file = { 0 };
@@ -42,7 +42,7 @@ void aw_place_connected(struct aw_sock *sock, int fd, const struct aw_place *pla
 	aw_libc()->close(place->near);
 }
 
-void aw_place_accepted(int fd, int flags, const struct aw_place *place)
+void aw_place_accepted(int fd, int flags, const struct aw_pair_place *place)
 {
 	const struct aw_sock like = {
 		.state = AW_FD_BRIDGED,

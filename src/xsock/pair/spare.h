@@ -10,7 +10,8 @@
 
 /* Static, and zero at first. */
 struct aw_spare_place {
-	_Atomic(uint64_t) kept; /* the process that has opened it, and the fd plus one in the lower half; 0: none */
+	_Atomic(uint64_t)
+		kept; /* the process that has opened it, and the fd plus one in the lower half; 0: none */
 	_Atomic(uint64_t) ino; /* the file that the fd must still be */
 };
 

@@ -13,7 +13,7 @@
 #include "xsock/process/proxy.h"
 #include "xsock/process/sandbox.h"
 
-static bool read_names(int fd, struct aw_place *place)
+static bool read_names(int fd, struct aw_pair_place *place)
 {
 	socklen_t local_len = sizeof(place->local), remote_len = sizeof(place->remote);
 
@@ -22,9 +22,9 @@ static bool read_names(int fd, struct aw_place *place)
 }
 
 /* Finds the inode of the client's socket, if the client is on this host. */
-static bool find_client(const struct aw_place *place, ino_t *ino)
+static bool find_client(const struct aw_pair_place *place, ino_t *ino)
 {
-	struct aw_pair_end local, remote;
+	struct aw_tcp_end local, remote;
 
 	return aw_pair_end_of((const struct sockaddr *)&place->local, &local) &&
 	       aw_pair_end_of((const struct sockaddr *)&place->remote, &remote) &&
@@ -34,7 +34,7 @@ static bool find_client(const struct aw_place *place, ino_t *ino)
 /*
  * Names near as any end of a pair (process/name.h): a process that receives it, or its other end, learns the connection's addresses.
  */
-static void bind_name(const struct aw_place *place)
+static void bind_name(const struct aw_pair_place *place)
 {
 	struct aw_sock sock = { .local = place->local, .remote = place->remote };
 	struct stat file;
@@ -64,7 +64,7 @@ static int connect_to_offer(ino_t ino, int flags)
 
 void aw_offer_take(int fd, int flags)
 {
-	struct aw_place place;
+	struct aw_pair_place place;
 	int saved = errno;
 	ino_t ino;
 
@@ -89,7 +89,7 @@ int aw_offer_announce(int listener)
 {
 	struct sockaddr_storage local;
 	socklen_t len = sizeof(local);
-	struct aw_pair_end at;
+	struct aw_tcp_end at;
 
 	if (aw_sandbox_is_on() || aw_fdtab_is_vfork_child() ||
 	    aw_libc()->getsockname(listener, (struct sockaddr *)&local, &len) != 0 ||

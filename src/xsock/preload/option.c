@@ -391,8 +391,8 @@ void aw_option_linger(int fd)
 	int pause_ms = 1;
 	int64_t until_ns;
 
-	if (!aw_fdtab_look(fd, &sock) || sock.extended || sock.is_pair || sock.fds != 1 || !sock.linger.l_onoff ||
-	    sock.linger.l_linger <= 0)
+	if (!aw_fdtab_look(fd, &sock) || sock.extended || sock.is_pair || sock.fds != 1 ||
+	    !sock.linger.l_onoff || sock.linger.l_linger <= 0)
 		return;
 	until_ns = aw_now_ns() + sock.linger.l_linger * INT64_C(1000000000);
 	while (has_unsent(fd) && aw_now_ns() < until_ns) {

@@ -328,7 +328,7 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 	}
 	if (request == FIONREAD)
 		aw_extended_watch_bridged(fd);
-	/* What was written to a pair is with the peer's kernel, as what TCP's peer has acknowledged. */
+	/* The peer's kernel has all that was written to a pair, as if TCP's peer had acknowledged it. */
 	if ((request == SIOCOUTQ || request == SIOCOUTQNSD) && is_pair(fd)) {
 		memcpy(arg, &(int){ 0 }, sizeof(int));
 		return 0;

@@ -6,7 +6,6 @@
 
 #include <limits.h>
 
-#include "record/cursor.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/pair/end.h"
@@ -73,6 +72,15 @@ AW_WRAPPER ssize_t write(int fd, const void *buf, size_t count)
 }
 AW_WRAPPER_ALIAS(__write, write);
 
+static size_t length_of(const struct iovec *iov, int count)
+{
+	size_t len = 0;
+
+	for (int i = 0; i < count; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
 /* False: fd is no socket any more. */
 static bool send_pieces(int fd, const struct iovec *iov, int count, ssize_t *sent)
 {
@@ -82,7 +90,7 @@ static bool send_pieces(int fd, const struct iovec *iov, int count, ssize_t *sen
 	if (*sent < 0 && errno == ENOTSOCK)
 		return false;
 	if (*sent < 0)
-		*sent = aw_end_of_write(fd, *sent, aw_cursor_begin(iov, count).left, 0);
+		*sent = aw_end_of_write(fd, *sent, length_of(iov, count), 0);
 	return true;
 }
 
