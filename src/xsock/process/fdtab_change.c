@@ -31,7 +31,7 @@
 
 static unsigned turns; /* under the lock */
 
-/* A socket that has lost fd unseen while threads were in its record by that number; held. Under the lock. */
+/* A socket that fd has left while threads were in its record by that number; held. Under the lock. */
 struct left_sock {
 	struct left_sock *next;
 	struct aw_sock *sock;
@@ -251,17 +251,6 @@ static struct aw_slot *begin_leaving(struct aw_change *change)
 	return before ? before->slot : NULL;
 }
 
-/* Keeps the slot of the socket that fd is leaving taken for good: a thread of this process is in it and does not come out. */
-static void keep_taken(const struct aw_change *change)
-{
-	struct aw_entry *entry = &aw_fdtab_entries[change->fd];
-
-	aw_fdtab_lock();
-	if (entry->turn == change->turn && entry->before)
-		aw_fdtab_hold(entry->before);
-	aw_fdtab_unlock();
-}
-
 void aw_fdtab_begin_change(struct aw_change *change, int fd, int from)
 {
 	struct aw_slot *slot = NULL;
@@ -279,8 +268,8 @@ void aw_fdtab_begin_change(struct aw_change *change, int fd, int from)
 	aw_fdtab_unlock();
 	if (!slot)
 		return;
-	if (!aw_fdtab_drain(fd))
-		keep_taken(change);
+	(void)aw_fdtab_drain(
+		fd); /* a thread that does not come out keeps the slot taken (aw_fdtab_detach) */
 	if (aw_fdtab_hooks.keep_slot)
 		aw_fdtab_hooks.keep_slot(slot, fd);
 }
