@@ -142,8 +142,8 @@ bool aw_fdtab_drain(int fd)
 	const struct timespec nap = { .tv_nsec = NAP_NS };
 	int64_t end_ns = aw_now_ns() + DRAIN_NS;
 
-	atomic_thread_fence(
-		memory_order_seq_cst); /* behind the number's new state: a user's count comes before its look */
+	/* Behind the number's new state: a user's count comes before its look. */
+	atomic_thread_fence(memory_order_seq_cst);
 	for (int i = 0; atomic_load(aw_fdtab_users_of(fd)); i++) {
 		if (i < YIELDS)
 			sched_yield();
@@ -268,8 +268,8 @@ void aw_fdtab_begin_change(struct aw_change *change, int fd, int from)
 	aw_fdtab_unlock();
 	if (!slot)
 		return;
-	(void)aw_fdtab_drain(
-		fd); /* a thread that does not come out keeps the slot taken (aw_fdtab_detach) */
+	/* A thread that does not come out keeps the slot taken (aw_fdtab_detach). */
+	(void)aw_fdtab_drain(fd);
 	if (aw_fdtab_hooks.keep_slot)
 		aw_fdtab_hooks.keep_slot(slot, fd);
 }
