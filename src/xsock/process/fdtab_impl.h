@@ -25,7 +25,7 @@ void aw_fdtab_store_state(int fd, enum aw_fd_state state);
 /* fdtab.c, called with the lock: as aw_fdtab_await_change, for about a millisecond at most. */
 void aw_fdtab_await_change_briefly(void);
 /*
- * fdtab_change.c, called with the lock: hold_users holds sock, whose number fd has become another file unseen, until no thread is in its
+ * fdtab_change.c, called with the lock: hold_users holds sock, which fd leaves, until no thread is in its
  * record by that number; release_left releases those that no thread is in any more.
  */
 void aw_fdtab_hold_users(struct aw_sock *sock, int fd);
