@@ -125,6 +125,7 @@ static void check_sockets_values(void)
 	static const char *const words[] = { "on", "off" };
 	const char *record = getenv("ANYWARP_SOCKETS_RECORD");
 	const char *probe = getenv("ANYWARP_SOCKETS_PROBE_MS");
+	const char *pair = getenv("ANYWARP_SOCKETS_PAIR_MS");
 	unsigned long number;
 	size_t found;
 
@@ -136,6 +137,10 @@ static void check_sockets_values(void)
 		aw_finding_print(FINDING_WARN, "sockets",
 				 "set it to a number from 0 to 10000, or unset it",
 				 "ANYWARP_SOCKETS_PROBE_MS is '%s', and has no effect", probe);
+	if (pair && *pair && !aw_slice_number(aw_slice_of(pair), 60000, &number))
+		aw_finding_print(FINDING_WARN, "sockets",
+				 "set it to a number from 0 to 60000, or unset it",
+				 "ANYWARP_SOCKETS_PAIR_MS is '%s', and has no effect", pair);
 }
 
 // Prints the policy only when it is not the default.

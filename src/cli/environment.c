@@ -37,6 +37,8 @@ static const struct variable settings[] = {
 	  "a connection between two ends of anywarp stays on the program's own TCP socket" },
 	{ "ANYWARP_SOCKETS_PROBE_MS", "(by the round trip)|0-10000", SOCKETS ", anywarp doctor",
 	  "how many milliseconds a client waits to learn whether a server speaks iWARP" },
+	{ "ANYWARP_SOCKETS_PAIR_MS", "10|0-60000", SOCKETS ", anywarp doctor",
+	  "how many milliseconds connect waits in mode auto for the accept of a server of this host, without which it stays TCP" },
 };
 
 // Of other programs and of the C library, and what anywarp sets for itself.

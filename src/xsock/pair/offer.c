@@ -29,6 +29,7 @@
 struct offer {
 	struct aw_pair_end server;
 	int fd; /* the program's */
+	int highest; /* of all fds of its socket */
 	int flags; /* of its file, as fcntl(2) has them */
 	int listener; /* the offer, or -1 */
 	struct aw_place place; /* its beside is a copy of fd, or -1: not yet, or it is in place */
@@ -105,6 +106,8 @@ static bool claim_socket(struct offer *offer)
 		aw_fdtab_hold(sock);
 		aw_fdtab_set_state(sock, AW_FD_STARTING);
 		offer->sock = sock;
+		for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd))
+			offer->highest = fd;
 	}
 	aw_fdtab_unlock();
 	return offer->sock;
@@ -153,7 +156,7 @@ static bool offer_begin(struct offer *offer, int fd, const struct sockaddr *addr
 		return false;
 	if (claim_socket(offer) && !is_connected(fd)) {
 		offer->flags = aw_libc()->fcntl(fd, F_GETFL);
-		offer->place.beside = aw_proxy_copy_spare(fd);
+		offer->place.beside = aw_proxy_copy_spare(offer->highest);
 	}
 	if (offer->place.beside >= 0)
 		offer->listener = open_offer(fd);

@@ -279,10 +279,11 @@ void aw_fdtab_copy(int from, int to)
 		return;
 	aw_fdtab_lock();
 	detach_fd(to);
-	if (socks[from])
+	/* A connect of either fd makes a pair of both. */
+	if (socks[from] || (aw_fdtab_state(from) == AW_FD_CANDIDATE && aw_fdtab_get_or_add(from)))
 		attach_fd(to, socks[from]);
 	else if (aw_fdtab_state(from) == AW_FD_CANDIDATE)
-		store_state(to, AW_FD_CANDIDATE);
+		store_state(from, AW_FD_NONE);
 	aw_fdtab_unlock();
 }
 
