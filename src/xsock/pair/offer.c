@@ -93,7 +93,10 @@ static int open_offer(int fd)
 	return -1;
 }
 
-/* Makes fd's socket STARTING, so that other threads' calls wait. False: fd is no candidate any more. */
+/*
+ * Makes fd's socket STARTING, so that other threads' calls wait. False: fd is no candidate any more, or another process may have its file,
+ * which no pair would replace.
+ */
 static bool claim_socket(struct offer *offer)
 {
 	struct aw_sock *sock;
@@ -102,7 +105,7 @@ static bool claim_socket(struct offer *offer)
 	aw_fdtab_lock();
 	aw_fdtab_await_forks();
 	sock = aw_fdtab_get_or_add(offer->fd);
-	if (sock && sock->state == AW_FD_CANDIDATE) {
+	if (sock && sock->state == AW_FD_CANDIDATE && !aw_fdtab_is_shared(offer->fd)) {
 		aw_fdtab_hold(sock);
 		aw_fdtab_set_state(sock, AW_FD_STARTING);
 		offer->sock = sock;

@@ -23,6 +23,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct aw_quiet before_lock; /* how the lock's holder was before it took the lock */
 static struct aw_sock *socks[AW_FDTAB_MAX]; /* under the lock */
+static _Atomic(uint16_t) born[AW_FDTAB_MAX]; /* of a candidate: aw_fdtab_forks_over when it was made */
 static struct aw_pool pool = { .bytes = sizeof(struct aw_sock) };
 struct aw_pool aw_fdtab_registrations = { .bytes = sizeof(struct aw_registration) };
 static unsigned starting; /* the number of sockets in STARTING; under the lock */
@@ -227,8 +228,15 @@ static void attach_fd(int fd, struct aw_sock *sock)
 void aw_fdtab_mark(int fd)
 {
 	aw_fdtab_forget(fd);
-	if ((unsigned)fd < AW_FDTAB_MAX && !aw_fdtab_is_vfork_child())
-		store_state(fd, AW_FD_CANDIDATE);
+	if ((unsigned)fd >= AW_FDTAB_MAX || aw_fdtab_is_vfork_child())
+		return;
+	atomic_store_explicit(&born[fd], aw_fdtab_forks_over, memory_order_relaxed);
+	store_state(fd, AW_FD_CANDIDATE);
+}
+
+bool aw_fdtab_is_shared(int fd)
+{
+	return (unsigned)fd >= AW_FDTAB_MAX || born[fd] != aw_fdtab_forks_over;
 }
 
 static struct aw_sock *add_socket(int fd, const struct aw_sock *like)
@@ -280,6 +288,7 @@ void aw_fdtab_copy(int from, int to)
 	aw_fdtab_lock();
 	detach_fd(to);
 	/* A connect of either fd makes a pair of both. */
+	born[to] = born[from];
 	if (socks[from] || (aw_fdtab_state(from) == AW_FD_CANDIDATE && aw_fdtab_get_or_add(from)))
 		attach_fd(to, socks[from]);
 	else if (aw_fdtab_state(from) == AW_FD_CANDIDATE)

@@ -167,6 +167,8 @@ void aw_fdtab_unlock(void);
  * when it is needed.
  */
 void aw_fdtab_mark(int fd);
+/* Returns whether another process may have fd's file, a candidate's: a fork is over that began after fd was made. Under the lock. */
+bool aw_fdtab_is_shared(int fd);
 /*
  * Adds a new socket with fd as its only fd, and forgets what fd was before. Copies like, except its
  * file and its counts. False: no memory, a number beyond the table, or a child of vfork, which must
