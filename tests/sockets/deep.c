@@ -4,8 +4,20 @@
 #include <sys/socket.h>
 
 int accept_deep(int listener);
+ssize_t send_deep(int fd, const void *bytes, size_t len);
+ssize_t recv_deep(int fd, void *bytes, size_t len);
 
 int accept_deep(int listener)
 {
 	return accept(listener, NULL, NULL);
+}
+
+ssize_t send_deep(int fd, const void *bytes, size_t len)
+{
+	return send(fd, bytes, len, 0);
+}
+
+ssize_t recv_deep(int fd, void *bytes, size_t len)
+{
+	return recv(fd, bytes, len, MSG_WAITALL);
 }
