@@ -4,11 +4,12 @@ options and events are TCP's. Each script runs with the kernel's TCP alone as we
 
 import os
 import random
-import signal
-import sys
+import time
 
 import conftest
+import program
 import pytest
+import test_pair
 from test_pair_ways import HEAD, expected, run
 
 KILLS = int(os.environ.get("PAIR_KILLS", "50"))
@@ -152,3 +153,177 @@ def test_call(mode, script, argv):
 
 def test_child_of_a_fork(mode):
     assert run(mode, FORKED) == "ok"
+
+
+NAMES = """
+family, address, to = getattr(socket, sys.argv[1]), sys.argv[2], sys.argv[3]
+if to == "own":
+    probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    probe.connect(("192.0.2.1", 9))
+    to = probe.getsockname()[0]
+listener = socket.socket(family)
+if family == socket.AF_INET6:
+    listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+listener.bind((address, 0))
+listener.listen()
+accepting = in_thread(listener.accept)
+client = socket.socket(socket.AF_INET if "." in to and ":" not in to else socket.AF_INET6)
+client.connect((to, listener.getsockname()[1]))
+server, name = accepting()
+assert client.getpeername()[:2] == (to, listener.getsockname()[1]), client.getpeername()
+assert len(client.getsockname()) == len(client.getpeername()) == (2 if client.family == socket.AF_INET else 4)
+assert name == server.getpeername() and server.family == family
+plain = lambda name: (name[0].removeprefix("::ffff:"), name[1])
+assert plain(server.getpeername()) == plain(client.getsockname())
+assert plain(server.getsockname()) == plain(client.getpeername())
+exchange(client, server)
+print(kind(client), kind(server))
+"""
+WAYS = {"loopback": ("AF_INET", "127.0.0.1", "127.0.0.1"), "another loopback": ("AF_INET", "127.0.0.9", "127.0.0.9"),
+        "any": ("AF_INET", "0.0.0.0", "127.0.0.1"), "own": ("AF_INET", "0.0.0.0", "own"), "IPv6": ("AF_INET6", "::1", "::1"),
+        "any IPv6": ("AF_INET6", "::", "::1"), "IPv4 to IPv6": ("AF_INET6", "::", "127.0.0.1"),
+        "mapped": ("AF_INET6", "::", "::ffff:127.0.0.1")}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_names(mode, way):
+    assert run(mode, NAMES, *WAYS[way]) == expected(mode)
+
+
+OPTIONS = """
+import struct, time
+listener, client, server = connected()
+for sock in (client, server):
+    for level, name, value in ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+                               (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 77), (socket.IPPROTO_IP, socket.IP_TOS, 0x10)):
+        sock.setsockopt(level, name, value)
+        assert sock.getsockopt(level, name) == value, name
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1) == bytes([1])
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN) == socket.AF_INET
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_PROTOCOL) == socket.IPPROTO_TCP
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE) == socket.SOCK_STREAM
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 50000))
+    began = time.monotonic()
+    try:
+        sock.recv(1)
+        assert False
+    except BlockingIOError:
+        assert time.monotonic() - began > 0.04
+print(kind(client), kind(server))
+"""
+
+BEFORE = """
+import struct
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.socket()
+client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 50000))
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 7, 0))
+os.set_inheritable(client.fileno(), True)
+accepting = in_thread(listener.accept)
+client.connect(listener.getsockname())
+server = accepting()[0]
+assert client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1 and client.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+assert client.getsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, 16) == struct.pack("ll", 0, 52000), client.getsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, 16)
+assert server.getsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, 16) == struct.pack("ll", 7, 0)
+assert os.get_inheritable(client.fileno()) and not os.get_inheritable(server.fileno())
+print(kind(client), kind(server))
+"""
+
+RESET = """
+import struct
+listener, client, server = connected()
+exchange(client, server)
+for one, other in ((client, server), connected()[1:], connected()[:0:-1]):
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    kinds = kind(one), kind(other)
+    one.close()
+    try:
+        other.recv(1)
+        assert False
+    except ConnectionResetError:
+        pass
+print(*kinds)
+"""
+
+COUNTS = """
+import array, fcntl, select, signal, termios
+FIONREAD, SIOCOUTQ, SIOCATMARK = 0x541b, 0x5411, 0x8905
+listener, client, server = connected()
+def ioctl(sock, request):
+    value = array.array("i", [-1])
+    fcntl.ioctl(sock, request, value)
+    return value[0]
+client.sendall(b"12345")
+client.sendall(b"678")
+select.select([server], [], [])
+while ioctl(server, FIONREAD) < 8:
+    pass
+assert ioctl(server, FIONREAD) == 8
+server.recv(2)
+assert ioctl(server, FIONREAD) == 6
+server.recv(6)
+while ioctl(client, SIOCOUTQ):
+    pass
+got = []
+signal.signal(signal.SIGURG, lambda *_: got.append(1))
+fcntl.fcntl(server, fcntl.F_SETOWN, os.getpid())
+client.sendall(b"ab")
+client.send(b"!", socket.MSG_OOB)
+client.sendall(b"cd")
+while not got or ioctl(server, FIONREAD) < 2: # those before the mark
+    pass
+assert server.recv(10) == b"ab"
+assert ioctl(server, SIOCATMARK) == 1
+assert server.recv(1, socket.MSG_OOB) == b"!"
+assert server.recv(10) == b"cd"
+assert ioctl(server, SIOCATMARK) == 0
+print(kind(client), kind(server))
+"""
+
+# Which events an end sees that has closed nothing, when its peer has shut its writing side, or has closed.
+EVENTS = """
+import select
+def events(close, edge):
+    listener, client, server = connected()
+    poll, epoll = select.poll(), select.epoll()
+    poll.register(client, select.POLLIN | select.POLLOUT | select.POLLRDHUP)
+    epoll.register(client, select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | (select.EPOLLET if edge else 0))
+    close(server)
+    while not poll.poll(0) or not poll.poll(0)[0][1] & select.POLLIN:
+        pass
+    return poll.poll(0)[0][1], epoll.poll(0)[0][1], [len(s) for s in select.select([client], [client], [client], 0)], client.recv(1)
+print([events(lambda sock: sock.shutdown(socket.SHUT_WR), False), events(lambda sock: sock.close(), False),
+       events(lambda sock: sock.close(), True)])
+"""
+
+
+@pytest.mark.parametrize("script", [OPTIONS, BEFORE, RESET, COUNTS], ids=["options", "before", "reset", "counts"])
+def test_answers(mode, script):
+    assert run(mode, script) == expected(mode)
+
+
+def test_an_end_is_killed(mode):
+    """At random moments: the other one sees the end, and a server serves on."""
+    chance = random.Random(KILLS)
+    server = test_pair.start_server(mode, "epoll")
+    assert len(test_pair.kinds_of(mode.start([test_pair.PAIRING, "ask", test_pair.port_of(server), "first"]))) == 2
+    files = test_pair.files_of(server)
+    for number in range(KILLS):
+        client = mode.start([test_pair.PAIRING, "ask", test_pair.port_of(server), "word"])
+        until = time.monotonic() + chance.uniform(0.001, 0.02)
+        while time.monotonic() < until:
+            pass
+        if number % 2:
+            client.kill()
+            program.wait_until(lambda: test_pair.files_of(server) <= files, f"end of client {number}", SECONDS_MAX)
+        else:
+            server.kill()
+            assert client.wait_exit(SECONDS_MAX) in (0, 2), client.report()
+            mode.forget(server)
+            server = test_pair.start_server(mode, "epoll")
+            test_pair.kinds_of(mode.start([test_pair.PAIRING, "ask", test_pair.port_of(server), "first"]))
+            files = test_pair.files_of(server)
+        mode.forget(client)
