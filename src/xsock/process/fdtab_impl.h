@@ -49,6 +49,8 @@ void aw_fdtab_handle_forks(void);
  * and the lock, unless the calling thread has it.
  */
 void aw_fdtab_renew(bool locked);
+/* fdtab_fork.c: how many forks of this process and its forefathers are over; it wraps around. */
+extern _Atomic(uint16_t) aw_fdtab_forks_over;
 /* fdtab.c: wakes the threads in aw_fdtab_await_change. The caller holds the lock. */
 void aw_fdtab_note_change(void);
 /* fdtab.c: returns whether a socket is STARTING. The caller holds the lock. */
