@@ -42,6 +42,9 @@ int aw_sockets_status(const char *pid);
 __attribute__((warn_unused_result)) bool aw_sockets_records(pid_t pid, bool asked,
 							    struct sheet *table);
 
+// Adds a row for each fd of the process that is an end of a pair, as far as we may look at the process.
+void aw_sockets_pairs(pid_t pid, struct sheet *table);
+
 // Prints an error. Returns false.
 __attribute__((format(printf, 1, 2))) bool aw_sockets_fail(const char *format, ...);
 

@@ -326,7 +326,7 @@ static bool report_nothing(pid_t pid)
 			"process %d does not run under 'anywarp sockets': start it so, or with " SOCKETS_LIB
 			" in LD_PRELOAD",
 			(int)pid);
-	printf("process %d has no socket in iWARP mode\n", (int)pid);
+	printf("process %d has no socket in mode on or auto\n", (int)pid);
 	return true;
 }
 
@@ -336,6 +336,7 @@ static int list_one(pid_t pid, uid_t owner, struct sheet *table)
 	bool right = aw_sockets_records(pid, true, table);
 	enum ask_outcome outcome = ask(pid, owner, table, complaint);
 
+	aw_sockets_pairs(pid, table);
 	if (outcome == NOBODY && complaint[0])
 		right = aw_sockets_fail("%s", complaint);
 	else if (outcome == NOBODY && right && table->count == 0)
@@ -361,6 +362,7 @@ static bool list_process(pid_t pid, uid_t owner, void *table)
 	if (is_proxy(pid))
 		return true;
 	right = aw_sockets_records(pid, false, table);
+	aw_sockets_pairs(pid, table);
 	return ask(pid, owner, table, complaint) != FAILED && right;
 }
 
@@ -369,7 +371,7 @@ static int list_all(struct sheet *table)
 	bool right = aw_process_each(SOCKETS_WHO, list_process, table);
 
 	if (right && table->count == 0)
-		puts("no process has a socket in iWARP mode");
+		puts("no process has a socket in mode on or auto");
 	else if (table->count > 0)
 		aw_sheet_print(table);
 	return right ? CLI_OK : CLI_FAILED;

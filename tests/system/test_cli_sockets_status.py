@@ -236,7 +236,7 @@ def test_status_of_a_program_that_has_no_socket():
         done = sockets("--status", program.pid)
         program.communicate("\n")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"process {program.pid} has no socket in iWARP mode\n"
+    assert done.stdout == f"process {program.pid} has no socket in mode on or auto\n"
 
 
 # Each line of its input is a number of bytes more to send, or 0: close.
@@ -471,7 +471,7 @@ for i in range(16384):
 if claim == "noise":
     words = random.Random(1).randbytes(len(words))
     os.pwrite(memory, random.Random(2).randbytes(1 << 20), len(words))
-os.pwrite(memory, struct.pack("=II", 0xffffffff, 0xffffffff) + words, 0)
+os.pwrite(memory, struct.pack("=IIII", 0xffffffff, 0xffffffff, 16384, 1) + words, 0)
 fcntl.fcntl(memory, fcntl.F_ADD_SEALS, seals)
 def change():
     while True:
@@ -593,3 +593,29 @@ def test_status_waits_for_records_that_are_being_made():
         asked.send_signal(signal.SIGCONT)
         said = asked.communicate(timeout=60)
     assert said[0] == "" and "another version" not in said[1]
+
+
+# --- pairs
+
+@needs_library
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_both_ends_of_a_pair_are_listed(address):
+    port = free_port()
+    family = "socket.AF_INET6" if ":" in address else "socket.AF_INET"
+    server_code = SERVER.replace('socket.create_server(("127.0.0.1", int(sys.argv[1])))',
+                                 f'socket.create_server(("{address}", int(sys.argv[1])), family={family})')
+    patience = {"ANYWARP_SOCKETS_PAIR_MS": "20000"}
+    with program("auto", server_code, str(port), **patience) as server:
+        assert server.stdout.readline() == "listens\n"
+        with program("auto", CLIENT.replace("127.0.0.1", address), str(port), **patience) as client:
+            word, client_fd = client.stdout.readline().split()
+            octets, server_fd = server.stdout.readline().split()
+            assert (word, octets) == ("sent", "b'hello'")
+            [of_server] = rows_of(server.pid)
+            [of_client] = rows_of(client.pid)
+            client.communicate()
+        server.communicate()
+    assert (of_server.fd, of_server.kind, of_server.mode, of_server.state) == (server_fd, "pair", "auto", "established")
+    assert (of_client.fd, of_client.kind, of_client.mode, of_client.state) == (client_fd, "pair", "auto", "established")
+    assert (of_server.local, of_server.peer) == (of_client.peer, of_client.local)
+    assert of_server.local.endswith(f":{port}") and address in of_server.local

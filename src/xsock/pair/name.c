@@ -2,6 +2,8 @@
 // Writes the names: a prefix, and numbers in hex.
 #include "xsock/pair/name.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 
 #define OFFER "anywarp-offer:"
 #define LISTENER "anywarp-listener:"
+#define UNMAPPED 65534u /* the kernel's id for users that a namespace does not map; Debian's nobody, too */
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -84,11 +87,26 @@ socklen_t aw_pair_listener_name(const struct aw_tcp_end *at, struct sockaddr_un 
 	return end_name(name, add_hex(text, &at->port, sizeof(at->port)));
 }
 
+/* Returns whether this process knows all users by their own ids: a user namespace shows those that it does not map as one. */
+static bool knows_all_users(void)
+{
+	unsigned inside, outside, count = 0;
+	char line[64] = "";
+	int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	(void)!aw_libc()->read(fd, line, sizeof(line) - 1);
+	aw_libc()->close(fd);
+	return sscanf(line, "%u %u %u", &inside, &outside, &count) == 3 && !inside && !outside &&
+	       count == UINT32_MAX;
+}
+
 bool aw_pair_is_same_user(int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
 	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-	       peer.uid == geteuid();
+	       peer.uid == geteuid() && (peer.uid != UNMAPPED || knows_all_users());
 }

@@ -131,6 +131,6 @@ int aw_iwarp_option_get(int fd, int name, void *value, socklen_t *len)
 		return aw_fail_with(EOPNOTSUPP);
 	number = name == IWARP_MODE ? (int)sock.mode : (int)sock.role;
 	if ((sock.state == AW_FD_BRIDGED || sock.slot) && name == IWARP_MODE)
-		number = IWARP_ON;
+		number = sock.is_pair ? IWARP_AUTO : IWARP_ON;
 	return aw_option_copy_out(&number, sizeof(number), value, len);
 }

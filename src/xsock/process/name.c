@@ -14,7 +14,7 @@
 #include "xsock/base/libc.h"
 
 #define PREFIX "anywarp:"
-#define PREFIX_LEN (sizeof(PREFIX) - 1)
+#define PAIR_PREFIX "awpair:" /* the end of a server in mode `auto`: the other end is the client's own */
 #define IP_BYTES 16
 #define END_HEX (2 * (IP_BYTES + 2))
 
@@ -58,7 +58,8 @@ void aw_name_bind(int near, const struct aw_sock *sock, ino_t ino)
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	char *text = name.sun_path + 1;
 
-	text += sprintf(text, PREFIX "%c", sock->local.ss_family == AF_INET6 ? '6' : '4');
+	text += sprintf(text, "%s%c", sock->is_pair ? PAIR_PREFIX : PREFIX,
+			sock->local.ss_family == AF_INET6 ? '6' : '4');
 	write_end(text, &sock->local);
 	write_end(text + END_HEX, &sock->remote);
 	text += 2 * END_HEX;
@@ -66,17 +67,29 @@ void aw_name_bind(int near, const struct aw_sock *sock, ino_t ino)
 	(void)aw_libc()->bind(near, (struct sockaddr *)&name, (socklen_t)(text - (char *)&name));
 }
 
+/* Returns what follows the prefix, or NULL: the name has none. */
+static const char *skip_prefix(const struct sockaddr_un *name, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return name->sun_family == AF_UNIX && !name->sun_path[0] &&
+			       memcmp(name->sun_path + 1, prefix, len) == 0
+		       ? name->sun_path + 1 + len
+		       : NULL;
+}
+
 static bool read_name(const struct sockaddr_un *name, socklen_t len, struct aw_sock *sock)
 {
-	const char *text = name->sun_path + 1 + PREFIX_LEN + 1;
+	const char *text = skip_prefix(name, PAIR_PREFIX);
 	bool ipv6;
 	unsigned scope;
 
-	if (len < offsetof(struct sockaddr_un, sun_path) + 1 + PREFIX_LEN + 1 + 2 * END_HEX + 8 ||
-	    name->sun_family != AF_UNIX || name->sun_path[0] ||
-	    memcmp(name->sun_path + 1, PREFIX, PREFIX_LEN) != 0)
+	sock->is_pair = text;
+	if (!text)
+		text = skip_prefix(name, PREFIX);
+	if (!text || (size_t)len < (size_t)(text - (const char *)name) + 1 + 2 * END_HEX + 8)
 		return false;
-	ipv6 = text[-1] == '6';
+	ipv6 = *text++ == '6';
 	if (!read_end(text, ipv6, &sock->local) || !read_end(text + END_HEX, ipv6, &sock->remote))
 		return false;
 	if (ipv6 && sscanf(text + 2 * END_HEX, "%8x", &scope) == 1) {
@@ -86,19 +99,13 @@ static bool read_name(const struct sockaddr_un *name, socklen_t len, struct aw_s
 	return true;
 }
 
-/* Reads the name of fd. It is a pair of mode `auto` if the other end has a name, too. */
 static bool read_own(int fd, struct aw_sock *sock)
 {
 	struct sockaddr_un name = { 0 };
 	socklen_t len = sizeof(name);
 
-	if (aw_libc()->getsockname(fd, (struct sockaddr *)&name, &len) != 0 ||
-	    !read_name(&name, len, sock))
-		return false;
-	len = sizeof(name);
-	sock->is_pair = aw_libc()->getpeername(fd, (struct sockaddr *)&name, &len) == 0 &&
-			len > sizeof(name.sun_family);
-	return true;
+	return aw_libc()->getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
+	       read_name(&name, len, sock);
 }
 
 /* The client's end of a pair of mode `auto` has no such name; the server's has, and tells it from the server's side. */
@@ -109,12 +116,11 @@ static bool read_peers(int fd, struct aw_sock *sock)
 	socklen_t len = sizeof(name);
 
 	if (aw_libc()->getpeername(fd, (struct sockaddr *)&name, &len) != 0 ||
-	    !read_name(&name, len, sock))
+	    !read_name(&name, len, sock) || !sock->is_pair)
 		return false;
 	local = sock->remote;
 	sock->remote = sock->local;
 	sock->local = local;
-	sock->is_pair = true;
 	return true;
 }
 

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The rows of 'anywarp sockets --status' for pairs: connections in mode `auto` between two programs of this host. The kernel's
+// tables of a process's network namespace tell of them: the server's end has a name with both addresses (xsock/process/name.h), the
+// client's one with the inode of its TCP socket (xsock/pair/name.h).
+#include "cli/sockets.h"
+
+#include "base/hex.h"
+#include "xsock/base/sockdiag.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SERVER "@awpair:"
+#define CLIENT "@anywarp-offer:"
+#define IP_BYTES 16
+#define END_BYTES (IP_BYTES + 2)
+#define TCP_LINE "%*d: %32[0-9A-F]:%x %32[0-9A-F]:%x %*x %*s %*s %*s %*d %*d %" SCNu64
+
+struct end_address {
+	uint8_t ip[IP_BYTES]; // an IPv4 address is in the first four bytes
+	uint16_t port;
+};
+
+struct pair {
+	uint64_t ino;
+	uint64_t tcp_ino; // of a client's end; 0: the addresses are known
+	bool ipv6;
+	struct end_address local, peer;
+};
+
+struct pairs {
+	struct pair *list;
+	size_t count;
+};
+
+// An end as a server's name has it, in network byte order.
+static bool read_end(const char *text, bool ipv6, struct end_address *end)
+{
+	uint8_t bytes[END_BYTES];
+
+	if (!aw_hex_read(text, bytes, sizeof(bytes)))
+		return false;
+	memset(end, 0, sizeof(*end));
+	memcpy(end->ip, ipv6 ? bytes : bytes + 12, ipv6 ? IP_BYTES : 4);
+	end->port = (uint16_t)(bytes[IP_BYTES] << 8 | bytes[IP_BYTES + 1]);
+	return true;
+}
+
+static bool read_name(const char *name, struct pair *pair)
+{
+	const char *text = name + strlen(SERVER);
+
+	if (strncmp(name, CLIENT, strlen(CLIENT)) == 0)
+		return aw_hex_read(name + strlen(CLIENT), &pair->tcp_ino, sizeof(pair->tcp_ino));
+	if (strncmp(name, SERVER, strlen(SERVER)) != 0)
+		return false;
+	pair->ipv6 = text[0] == '6';
+	return text[0] && read_end(text + 1, pair->ipv6, &pair->local) &&
+	       read_end(text + 1 + 2 * END_BYTES, pair->ipv6, &pair->peer);
+}
+
+static FILE *open_table(pid_t pid, const char *name)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, name);
+	return fopen(path, "re");
+}
+
+// A line with a name: "Num RefCount Protocol Flags Type St Inode Path". St of a connected socket is 3.
+static void note_line(struct pairs *pairs, const char *line)
+{
+	struct pair pair = { 0 }, *longer;
+	char name[160];
+
+	if (sscanf(line, "%*x: %*x %*x %*x %*x 03 %" SCNu64 " %159s", &pair.ino, name) != 2 ||
+	    !read_name(name, &pair))
+		return;
+	longer = realloc(pairs->list, (pairs->count + 1) * sizeof(pair));
+	if (!longer)
+		return;
+	pairs->list = longer;
+	pairs->list[pairs->count++] = pair;
+}
+
+static void read_unix(struct pairs *pairs, pid_t pid)
+{
+	FILE *table = open_table(pid, "unix");
+	char line[256];
+
+	while (table && fgets(line, sizeof(line), table))
+		note_line(pairs, line);
+	if (table)
+		fclose(table);
+}
+
+// An address as /proc/net/tcp has it: words in this machine's byte order.
+static void read_words(const char *text, unsigned port, struct end_address *end)
+{
+	memset(end, 0, sizeof(*end));
+	for (size_t i = 0; i < IP_BYTES / 4 && strlen(text) >= 8 * (i + 1); i++) {
+		char digits[9] = "";
+		uint32_t word;
+
+		memcpy(digits, text + 8 * i, 8);
+		word = (uint32_t)strtoul(digits, NULL, 16);
+		memcpy(end->ip + 4 * i, &word, sizeof(word));
+	}
+	end->port = (uint16_t)port;
+}
+
+static void note_tcp(struct pairs *pairs, bool ipv6, const char *line)
+{
+	char local[33], peer[33];
+	unsigned local_port, peer_port;
+	uint64_t ino;
+
+	if (sscanf(line, TCP_LINE, local, &local_port, peer, &peer_port, &ino) != 5 || !ino)
+		return;
+	for (size_t i = 0; i < pairs->count; i++) {
+		struct pair *pair = &pairs->list[i];
+
+		if (pair->tcp_ino != ino)
+			continue;
+		pair->tcp_ino = 0;
+		pair->ipv6 = ipv6;
+		read_words(local, local_port, &pair->local);
+		read_words(peer, peer_port, &pair->peer);
+	}
+}
+
+static void read_tcp(struct pairs *pairs, pid_t pid, bool ipv6)
+{
+	FILE *table = open_table(pid, ipv6 ? "tcp6" : "tcp");
+	char line[256];
+
+	while (table && fgets(line, sizeof(line), table))
+		note_tcp(pairs, ipv6, line);
+	if (table)
+		fclose(table);
+}
+
+static void list_pair(pid_t pid, int fd, const struct pair *pair, struct sheet *table)
+{
+	struct sheet_row row = aw_sockets_row_begin(pid);
+
+	aw_sheet_put(&row, SOCKETS_FD, (uint64_t)fd);
+	strcpy(row.fields[SOCKETS_KIND], "pair");
+	strcpy(row.fields[SOCKETS_MODE], "auto");
+	strcpy(row.fields[SOCKETS_STATE], "established");
+	if (!pair->tcp_ino) {
+		aw_sheet_put_address(&row, SOCKETS_LOCAL, pair->ipv6, pair->local.ip,
+				     pair->local.port);
+		aw_sheet_put_address(&row, SOCKETS_PEER, pair->ipv6, pair->peer.ip,
+				     pair->peer.port);
+	}
+	aw_sheet_add(table, &row);
+}
+
+static void list_fds(const struct pairs *pairs, pid_t pid, struct sheet *table)
+{
+	struct dirent *entry;
+	char path[32];
+	uint64_t ino;
+	DIR *fds;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	fds = opendir(path);
+	while (fds && (entry = readdir(fds))) {
+		if (!aw_sockdiag_fd(dirfd(fds), entry->d_name, &ino))
+			continue;
+		for (size_t i = 0; i < pairs->count; i++)
+			if (pairs->list[i].ino == ino)
+				list_pair(pid, atoi(entry->d_name), &pairs->list[i], table);
+	}
+	if (fds)
+		closedir(fds);
+}
+
+void aw_sockets_pairs(pid_t pid, struct sheet *table)
+{
+	struct pairs pairs = { 0 };
+
+	read_unix(&pairs, pid);
+	if (pairs.count) {
+		read_tcp(&pairs, pid, false);
+		read_tcp(&pairs, pid, true);
+		list_fds(&pairs, pid, table);
+	}
+	free(pairs.list);
+}
