@@ -124,12 +124,18 @@ static void check_sockets_values(void)
 {
 	static const char *const words[] = { "on", "off" };
 	const char *record = getenv("ANYWARP_SOCKETS_RECORD");
+	const char *pair = getenv("ANYWARP_SOCKETS_PAIR_MS");
+	unsigned long number;
 	size_t found;
 
 	if (record && *record &&
 	    !aw_slice_find(aw_slice_of(record), words, ARRAY_LEN(words), &found))
 		aw_finding_print(FINDING_WARN, "sockets", "set it to on or off, or unset it",
 				 "ANYWARP_SOCKETS_RECORD is '%s', and has no effect", record);
+	if (pair && *pair && !aw_slice_number(aw_slice_of(pair), 60000, &number))
+		aw_finding_print(FINDING_WARN, "sockets",
+				 "set it to a number from 0 to 60000, or unset it",
+				 "ANYWARP_SOCKETS_PAIR_MS is '%s', and has no effect", pair);
 }
 
 // Prints the policy only when it is not the default.

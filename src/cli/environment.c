@@ -35,6 +35,8 @@ static const struct variable settings[] = {
 	  "which sockets become iWARP, one rule a line: 'anywarp help sockets' has the grammar" },
 	{ "ANYWARP_SOCKETS_RECORD", "on|off", SOCKETS ", anywarp doctor",
 	  "a connection between two ends of anywarp stays on the program's own TCP socket" },
+	{ "ANYWARP_SOCKETS_PAIR_MS", "10|0-60000", SOCKETS ", anywarp doctor",
+	  "how many milliseconds connect waits in mode auto for the accept of a server of this host, without which it stays TCP" },
 };
 
 // Of other programs and of the C library, and what anywarp sets for itself.

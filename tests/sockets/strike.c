@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Loaded behind the library under test: what happens in the middle of a call. The program sets strike_next, and the library's
 // next look for bytes or room raises SIGUSR1; or reset_next, and its next send meets a reset of the connection; or meet_fd, and the library's
-// next look for bytes of that fd stays there, with meeting set, until another thread closes the fd, which closed_inside counts, or waits for users of
+// next look for bytes of that fd stays there, with meeting set, until another thread closes or replaces the fd, which closed_inside counts, or waits for users of
 // the number (sched_yield).
 #include <dlfcn.h>
 #include <linux/sock_diag.h>
@@ -16,6 +16,7 @@ typedef int connect_fn(int fd, const struct sockaddr *name, socklen_t len);
 typedef int getsockopt_fn(int fd, int level, int name, void *value, socklen_t *len);
 
 typedef int close_fn(int fd);
+typedef int dup2_fn(int fd, int new);
 typedef int close_range_fn(unsigned first, unsigned last, int flags);
 typedef int yield_fn(void);
 
@@ -54,6 +55,15 @@ int close(int fd)
 	*(void **)&real = dlsym(RTLD_NEXT, "close");
 	see_closed((unsigned)fd, (unsigned)fd);
 	return real(fd);
+}
+
+int dup2(int fd, int new)
+{
+	dup2_fn *real;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "dup2");
+	see_closed((unsigned)new, (unsigned)new);
+	return real(fd, new);
 }
 
 int close_range(unsigned first, unsigned last, int flags)

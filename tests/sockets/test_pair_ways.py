@@ -283,3 +283,241 @@ print("ok", kind(own))
 def test_simultaneous_open(mode):
     """Two sockets connect to each other, and one to itself."""
     assert run(mode, SIMULTANEOUS) == "ok tcp"
+
+
+UNSEEN = """
+import ctypes, subprocess, time
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.socket()
+def accept_by_child():
+    child = "import socket, sys; s = socket.socket(fileno=int(sys.argv[1])).accept()[0]; s.sendall(s.recv(5))"
+    env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    subprocess.run([sys.executable, "-c", child, str(listener.fileno())], pass_fds=[listener.fileno()], env=env, check=True)
+def accept_raw():
+    server = socket.socket(fileno=raw("accept", listener.fileno(), None, None))
+    server.sendall(server.recv(5))
+def accept_deep():
+    deep = ctypes.CDLL(sys.argv[2], mode=os.RTLD_DEEPBIND | os.RTLD_NOW | os.RTLD_LOCAL)
+    server = socket.socket(fileno=deep.accept_deep(listener.fileno()))
+    server.sendall(server.recv(5))
+serving = in_thread({"child": accept_by_child, "raw": accept_raw, "deep": accept_deep}[sys.argv[1]])
+began = time.monotonic()
+client.connect(listener.getsockname())
+late = time.monotonic() - began
+client.sendall(b"hello")
+assert client.recv(5, socket.MSG_WAITALL) == b"hello"
+serving()
+assert late < 5, late
+print(kind(client))
+"""
+
+
+@pytest.mark.parametrize("how", ["child", "raw", "deep"])
+def test_accept_that_no_wrapper_sees(mode, how):
+    """The connection is TCP, and connect late by no more than it may be."""
+    assert run(mode, UNSEEN, how, conftest.BUILD / "tests" / "deep.so", ANYWARP_SOCKETS_PAIR_MS="10") == "tcp"
+
+
+PREFORK = """
+import select, signal
+def listen():
+    listener = socket.socket()
+    if sys.argv[1] == "reuseport":
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    listener.bind(("127.0.0.1", port))
+    listener.listen(256)
+    return listener
+def serve(listener, other):
+    while True:
+        sock = listener.accept()[0]
+        word = sock.recv(100)
+        sock.sendall(word + b" %s %d" % (kind(sock).encode(), os.getpid()))
+        sock.close()
+port = 0
+listener = listen()
+port = listener.getsockname()[1]
+reuse = sys.argv[1] == "reuseport"
+listeners = [listener] + [listen() for _ in range(3 if reuse else 0)]
+children = []
+for number in range(4):
+    children.append(os.fork())
+    if not children[-1]:
+        for other in listeners:
+            if reuse and other is not listeners[number]:
+                other.close()
+        serve(listeners[number] if reuse else listener, None)
+for each in listeners:
+    each.close()
+def ask(number):
+    sock = socket.create_connection(("127.0.0.1", port))
+    word = b"client %d" % number
+    sock.sendall(word)
+    sock.settimeout(30)
+    got = b""
+    while part := sock.recv(100):
+        got += part
+    assert got.startswith(word + b" "), (got, word)
+    return got.split()[2].decode(), got.split()[3], kind(sock)
+kinds, servers = set(), set()
+for first in range(0, 200, 20):
+    for own, server, theirs in [ask() for ask in [in_thread(lambda number=number: ask(number)) for number in range(first, first + 20)]]:
+        kinds |= {own, theirs}
+        servers.add(server)
+assert len(servers) > 1
+for child in children:
+    os.kill(child, signal.SIGKILL)
+print(*kinds)
+"""
+
+
+@pytest.mark.parametrize("how", ["fork", "reuseport"])
+def test_processes_accept_on_one_port(mode, how):
+    """Each client is answered by the process that has accepted it."""
+    assert run(mode, PREFORK, how) == expected(mode, "pair").split()[0]
+
+
+SQUATTED = """
+import struct, subprocess, time
+HOLD = "import socket, sys; s = socket.socket(socket.AF_UNIX, int(sys.argv[2])); s.bind(chr(0) + sys.argv[1]); int(sys.argv[2]) == 1 and s.listen(); print(flush=True); sys.stdin.read()"
+def squat(name, kind):
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, name, str(kind)], user=65534, env={}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    holder.stdout.readline()
+    return holder
+holders = []
+client = socket.socket()
+listener = socket.socket()
+listener.bind(("127.0.0.1", 0))
+if sys.argv[1] == "offer":
+    name = "anywarp-offer:" + os.fstat(client.fileno()).st_ino.to_bytes(8, sys.byteorder).hex()
+    holders.append(squat(name, 1))
+else:
+    port = listener.getsockname()[1].to_bytes(2, "big")
+    name = "anywarp-listener:" + (os.geteuid().to_bytes(4, sys.byteorder) + bytes(10) + b"\\xff\\xff\\x7f\\0\\0\\1" + port).hex()
+    holders.append(squat(name, 2))
+listener.listen()
+accepting = in_thread(listener.accept)
+client.connect(listener.getsockname())
+server = accepting()[0]
+exchange(client, server)
+print(kind(client), kind(server))
+for holder in holders:
+    holder.kill()
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("what", ["offer", "listener"])
+def test_strangers_have_the_names(mode, what):
+    """An offer's costs the pair; a listener's costs nothing."""
+    assert run(mode, SQUATTED, what) == (expected(mode) if what == "listener" else "tcp tcp")
+
+
+TWO_USERS = """
+import encodings.idna
+listener = socket.create_server(("127.0.0.1", 0))
+ready, go = os.pipe()
+if not os.fork():
+    os.read(ready, 1)
+    os.setuid(65534)
+    client = socket.create_connection(listener.getsockname())
+    client.sendall(kind(client).encode())
+    assert client.recv(3) == b"end"
+    os._exit(0)
+os.write(go, b"x")
+server = listener.accept()[0]
+theirs = server.recv(10).decode()
+server.sendall(b"end")
+assert os.wait()[1] == 0
+print(theirs, kind(server))
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_two_users(mode):
+    assert run(mode, TWO_USERS) == "tcp tcp"
+
+
+FEW_FDS = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+fill = [os.dup(0) for _ in range(int(sys.argv[1]))]
+connections = []
+for _ in range(int(sys.argv[2])):
+    connections.append(connected())
+    exchange(*connections[-1][1:])
+    assert kind(connections[-1][1]) == kind(connections[-1][2])
+print(kind(connections[0][1]))
+"""
+
+
+@pytest.mark.parametrize("fill, count, kinds", [(0, 5, "pair"), (35, 5, "tcp")])
+def test_few_numbers(mode, fill, count, kinds):
+    """A program with half of its numbers in use gets no pair."""
+    assert run(mode, FEW_FDS, fill, count) == (kinds if mode.name == "pair" else "tcp")
+
+
+DUPLICATES = """
+client = socket.socket()
+others = [client.dup(), socket.socket(fileno=os.dup2(client.fileno(), 50))]
+listener = socket.create_server(("127.0.0.1", 0))
+accepting = in_thread(listener.accept)
+(client if sys.argv[1] == "first" else others[1]).connect(listener.getsockname())
+server = accepting()[0]
+print(*{kind(sock) for sock in (client, server, *others)}, flush=True)
+for sock in (client, *others):
+    exchange(sock, server)
+"""
+
+
+@pytest.mark.parametrize("which", ["first", "last"])
+def test_duplicates_that_are_older_than_the_connection(mode, which):
+    """All of them are the pair."""
+    assert run(mode, DUPLICATES, which) == expected(mode).split()[0]
+
+
+FORKED = """
+client = socket.socket()
+listener = socket.create_server(("127.0.0.1", 0))
+ready, go = os.pipe()
+child = os.fork()
+if (child == 0) == (sys.argv[1] == "parent"):
+    os.read(ready, 1)
+    client.sendall(b"word")
+    os._exit(0) if child == 0 else os.waitpid(child, 0)
+    sys.exit()
+accepting = in_thread(listener.accept)
+client.connect(listener.getsockname())
+server = accepting()[0]
+server.settimeout(10)
+print(kind(client), kind(server), flush=True)
+os.write(go, b"x")
+assert server.recv(4, socket.MSG_WAITALL) == b"word"
+if child:
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.parametrize("which", ["parent", "child"])
+def test_two_processes_have_the_socket_before_it_is_connected(mode, which):
+    assert run(mode, FORKED, which) == "tcp tcp"
+
+
+LOWERED = """
+import resource
+client = socket.socket()
+high = os.dup2(client.fileno(), 200)
+listener = socket.create_server(("127.0.0.1", 0))
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+accepting = in_thread(listener.accept)
+client.connect(listener.getsockname())
+server = accepting()[0]
+exchange(client, server)
+other = socket.socket(fileno=high)
+exchange(other, server)
+print(kind(client) == kind(server) == kind(other))
+"""
+
+
+def test_number_beyond_the_limit(mode):
+    """dup3(2) has no place for it any more."""
+    assert run(mode, LOWERED) == "True"

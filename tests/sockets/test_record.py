@@ -275,7 +275,7 @@ def test_signals_under_the_thread_sanitizer(only_iwarp):
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
-# A thread closes the fd while another thread's read is in the middle of an FPDU, between two system calls on that number (strike.c).
+# A thread closes or replaces the fd while another thread's read is in the middle of an FPDU, between two system calls on that number (strike.c).
 CLOSED_INSIDE = CONNECTED + """
 import ctypes, os, threading
 behind = ctypes.CDLL(sys.argv[2])
@@ -285,7 +285,10 @@ def read():
         server.recv(1, socket.MSG_DONTWAIT)
     except BlockingIOError:
         pass
-for close in os.close, lambda fd: os.closerange(fd, fd + 1):
+def replace(fd):
+    os.dup2(listener.fileno(), fd)
+    os.close(fd)
+for close in os.close, lambda fd: os.closerange(fd, fd + 1), replace:
     meeting.value, meet_fd.value = 0, server.fileno()
     reader = threading.Thread(target=read)
     reader.start()

@@ -130,6 +130,7 @@ def test_server_is_none(only_iwarp, behaviour):
         client = only_iwarp.start([MOB, "echo", port])
         assert client.wait_exit(SILENCE_SECONDS_MAX) == 1, client.report()
         assert "wrong" not in client.output(), client.report()
+        assert re.search(REFUSED.format(".*") + ".*--rule 'rsockets remote=127.0.0.1'", client.output()), client.report()
 
 
 def test_server_is_silent(only_iwarp):

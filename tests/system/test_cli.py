@@ -174,7 +174,7 @@ def test_doctor_tells_of_sockets():
     assert "fail  sockets rules" in wrong.stdout and "RULES:2: '0': port must" in wrong.stdout
 
 
-@pytest.mark.parametrize("variable, value", [("ANYWARP_SOCKETS_RECORD", "yes")])
+@pytest.mark.parametrize("variable, value", [("ANYWARP_SOCKETS_RECORD", "yes"), ("ANYWARP_SOCKETS_PAIR_MS", "60001")])
 def test_doctor_warns_of_a_value_without_effect(variable, value):
     told = anywarp("doctor", **{variable: value})
     assert told.returncode == 0

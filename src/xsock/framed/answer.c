@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
-#include <netinet/tcp.h>
 
 #include "xsock/base/libc.h"
 #include "xsock/framed/refusal.h"
@@ -77,17 +76,8 @@ bool aw_answer_is_wrong(struct aw_slot *slot, ssize_t n)
 	if (n == -EAGAIN || !slot->record.rx.reply_due)
 		return false;
 	slot->record.rx.reply_due = false;
-	return true;
-}
-
-/* Returns whether the stream has ended, and not as that of a server which has seen the program's end before, and so has sent no Reply. */
-static bool has_ended_early(int fd)
-{
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info);
-
-	return aw_libc()->getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
-	       info.tcpi_state == TCP_CLOSE_WAIT;
+	/* A server that has seen the program's end first sends no Reply alone. */
+	return n != 0 || !atomic_load(&slot->ended_first);
 }
 
 /* The kernel forgets the peer of a connection that has ended. */
@@ -96,7 +86,20 @@ void aw_answer_tell(int fd, ssize_t n)
 	struct aw_sock sock;
 	bool known = aw_fdtab_look(fd, &sock) && sock.remote.ss_family;
 
-	if (n < 0 || has_ended_early(fd))
-		aw_refusal_log(fd, known ? &sock.remote : NULL,
-			       n == -EPROTO ? AW_REFUSAL_OTHER_SERVER : AW_REFUSAL_ENDED);
+	aw_refusal_log(fd, known ? &sock.remote : NULL,
+		       n == -EPROTO ? AW_REFUSAL_OTHER_SERVER : AW_REFUSAL_ENDED);
+}
+
+void aw_answer_note_end(struct aw_slot *slot, int fd)
+{
+	struct aw_half half;
+	bool wrong = false;
+
+	if (aw_half_enter_for(&half, slot, &slot->rx_lock, fd) != 0)
+		return;
+	if (!aw_record_take_answer(&slot->record, fd))
+		wrong = aw_answer_is_wrong(slot, -EPIPE);
+	aw_half_leave(&half);
+	if (wrong)
+		aw_answer_tell(fd, -EPIPE);
 }

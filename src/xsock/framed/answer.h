@@ -32,5 +32,7 @@ void aw_answer_close(struct aw_slot *slot, int fd);
  */
 bool aw_answer_is_wrong(struct aw_slot *slot, ssize_t n);
 void aw_answer_tell(int fd, ssize_t n);
+/* The connection has ended in a write while the Reply was due: tells the user, unless the Reply is there. */
+void aw_answer_note_end(struct aw_slot *slot, int fd);
 
 #endif

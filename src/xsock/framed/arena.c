@@ -194,6 +194,7 @@ static struct aw_slot *slot_init(unsigned number, uint64_t ino)
 	atomic_store(&slot->failure, 0);
 	atomic_store(&slot->mode, 0);
 	atomic_store(&slot->role, 0);
+	atomic_store(&slot->ended_first, false);
 	atomic_store(&slot->readers, 0);
 	atomic_store(&slot->given, 0);
 	atomic_store(&slot->proxy, 0);

@@ -67,12 +67,15 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 {
 	static pthread_once_t crc_once = PTHREAD_ONCE_INIT;
 	struct aw_slot *slot = sock->slot ? sock->slot : aw_arena_take(sock->ino);
-	socklen_t len = sizeof(sock->remote);
+	struct sockaddr_storage remote = { 0 }; /* for the log, should the server not answer */
+	socklen_t len = sizeof(remote);
 	int err;
 
 	pthread_once(&crc_once, find_crc);
 	if (!slot)
 		return ENOMEM;
+	if (sock->role == AW_ROLE_ACTIVE)
+		(void)aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &len);
 	err = record_begin_once(slot, sock, fd);
 	if (err) {
 		if (!sock->slot)
@@ -82,8 +85,7 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 	aw_fdtab_lock();
 	sock->slot = slot;
 	sock->due_ns = sock->role == AW_ROLE_ACTIVE ? aw_patience_begin() : 0;
-	if (sock->due_ns) /* for the log, should the server not answer */
-		(void)aw_libc()->getpeername(fd, (struct sockaddr *)&sock->remote, &len);
+	sock->remote = remote;
 	aw_registration_narrow(sock); /* the epoll sets get back the program's own registrations */
 	aw_fdtab_set_state(sock, AW_FD_FRAMED);
 	aw_fdtab_unlock();

@@ -39,6 +39,8 @@ struct aw_slot {
 	_Atomic(uint8_t) mode; /* enum aw_xs_mode of the socket */
 	_Atomic(uint8_t)
 		role; /* enum aw_role of the socket; 0: no process has begun the connection */
+	_Atomic(bool)
+		ended_first; /* the program has shut down writing before the server's Reply came */
 	_Atomic(uint32_t) readers; /* threads that sleep in a read of the socket */
 	/* bytes at the front of the socket that the proxy process has put into the pair as well; under rx_lock */
 	_Atomic(uint32_t) given;

@@ -117,6 +117,8 @@ bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, s
 	if (aw_answer_is_due(call.slot))
 		aw_answer_look(call.slot, fd);
 	n = send_bytes(&call);
+	if ((n == -EPIPE || aw_record_is_failure(n)) && aw_answer_is_due(call.slot))
+		aw_answer_note_end(call.slot, fd);
 	if (n == -EPIPE)
 		n = aw_slot_take_failure(call.slot, n);
 	if (call.done && call.at.left > 0 && aw_io_has_moved(&call))

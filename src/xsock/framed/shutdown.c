@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/framed/answer.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
@@ -58,6 +59,8 @@ bool aw_framed_shutdown(int fd, int how, int *result)
 		return false;
 	if (reads)
 		before = note_shut(slot, fd, true);
+	if (writes && aw_answer_is_due(slot))
+		atomic_store(&slot->ended_first, true);
 	later = writes && end_behind_rest(slot, fd);
 	*result = 0;
 	if (!later)

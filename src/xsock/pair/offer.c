@@ -29,6 +29,7 @@
 struct offer {
 	struct aw_tcp_end server;
 	int fd; /* the program's */
+	int highest; /* of all fds of its socket */
 	int flags; /* of its file, as fcntl(2) has them */
 	int listener; /* the offer, or -1 */
 	struct aw_pair_place
@@ -93,7 +94,10 @@ static int open_offer(int fd)
 	return -1;
 }
 
-/* Makes fd's socket STARTING, so that other threads' calls wait. False: fd is no candidate any more. */
+/*
+ * Makes fd's socket STARTING, so that other threads' calls wait. False: fd is no candidate any more, or another process may have its file,
+ * which no pair would replace.
+ */
 static bool claim_socket(struct offer *offer)
 {
 	struct aw_sock *sock;
@@ -102,10 +106,12 @@ static bool claim_socket(struct offer *offer)
 	aw_fdtab_lock();
 	aw_fdtab_await_forks();
 	sock = aw_fdtab_get_or_add(offer->fd);
-	if (sock && sock->state == AW_FD_CANDIDATE) {
+	if (sock && sock->state == AW_FD_CANDIDATE && !aw_fdtab_is_shared(offer->fd)) {
 		aw_fdtab_hold(sock);
 		aw_fdtab_set_state(sock, AW_FD_STARTING);
 		offer->sock = sock;
+		for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd))
+			offer->highest = fd;
 	}
 	aw_fdtab_unlock();
 	return offer->sock;
@@ -174,7 +180,7 @@ static bool offer_begin(struct offer *offer, int fd, const struct sockaddr *addr
 		return false;
 	if (claim_socket(offer) && !is_connected(offer)) {
 		offer->flags = aw_libc()->fcntl(fd, F_GETFL);
-		offer->place.beside = aw_proxy_copy_spare(fd);
+		offer->place.beside = aw_proxy_copy_spare(offer->highest);
 	}
 	if (offer->place.beside >= 0)
 		offer->listener = open_offer(fd);

@@ -14,8 +14,8 @@ enum aw_first_io {
 	AW_FIRST_READ, /* may wait as long as a read of fd would */
 	AW_FIRST_WRITE, /* so as a write */
 	AW_FIRST_POLL, /* does not wait: fd may stay undecided */
-	AW_FIRST_CLOSE, /* the same */
-	AW_FIRST_HAND_OVER, /* the proxy process waits for a client's Request: fd is bridged, and the call does not wait */
+	AW_FIRST_CLOSE, /* does not wait: the proxy process waits for a client's Request that is not there */
+	AW_FIRST_HAND_OVER, /* the same, whether it is there or not */
 };
 
 /*

@@ -156,7 +156,10 @@ static enum aw_verdict judge_fresh(const struct aw_sock *sock, const struct aw_f
 	size_t wanted;
 	enum aw_verdict verdict = look_at_request(call->fd, &wanted);
 
-	if (verdict != AW_VERDICT_LATER || call->kind == AW_FIRST_CLOSE)
+	/* To a Request that comes to a closed socket the kernel would send a reset, though the client's program has sent nothing. */
+	if (verdict == AW_VERDICT_LATER && call->kind == AW_FIRST_CLOSE)
+		return AW_VERDICT_ENDPOINT;
+	if (verdict != AW_VERDICT_LATER)
 		return verdict;
 	if (is_overdue(sock))
 		return AW_VERDICT_SILENT;

@@ -25,6 +25,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct aw_quiet before_lock; /* how the lock's holder was before it took the lock */
 struct aw_entry aw_fdtab_entries[AW_FDTAB_MAX];
 _Atomic(uint32_t) aw_fdtab_users[AW_FDTAB_MAX];
+static _Atomic(uint16_t) born[AW_FDTAB_MAX]; /* of a candidate: aw_fdtab_forks_over when it was made */
 static struct aw_pool pool = { .bytes = sizeof(struct aw_sock) };
 struct aw_pool aw_fdtab_registrations = { .bytes = sizeof(struct aw_registration) };
 static unsigned starting; /* the number of sockets in STARTING; under the lock */
@@ -240,6 +241,7 @@ void aw_fdtab_attach(int fd, struct aw_sock *sock)
 {
 	aw_fdtab_detach(fd, AW_FD_LEAVING);
 	aw_fdtab_entries[fd].sock = sock;
+	born[fd] = sock->born;
 	sock->fds++;
 	aw_fdtab_note_number(fd);
 	store_sock(fd, sock);
@@ -248,8 +250,15 @@ void aw_fdtab_attach(int fd, struct aw_sock *sock)
 void aw_fdtab_mark(int fd)
 {
 	aw_fdtab_forget(fd);
-	if ((unsigned)fd < AW_FDTAB_MAX && !aw_fdtab_is_vfork_child())
-		aw_fdtab_store_state(fd, AW_FD_CANDIDATE);
+	if ((unsigned)fd >= AW_FDTAB_MAX || aw_fdtab_is_vfork_child())
+		return;
+	atomic_store_explicit(&born[fd], aw_fdtab_forks_over, memory_order_relaxed);
+	aw_fdtab_store_state(fd, AW_FD_CANDIDATE);
+}
+
+bool aw_fdtab_is_shared(int fd)
+{
+	return (unsigned)fd >= AW_FDTAB_MAX || born[fd] != aw_fdtab_forks_over;
 }
 
 static struct aw_sock *add_socket(int fd, const struct aw_sock *like)
@@ -267,6 +276,7 @@ static struct aw_sock *add_socket(int fd, const struct aw_sock *like)
 	sock->registrations = NULL;
 	sock->dev = file.st_dev;
 	sock->ino = file.st_ino;
+	sock->born = born[fd];
 	aw_fdtab_set_beside(sock, like->beside);
 	count_state(sock->state, 1);
 	aw_fdtab_attach(fd, sock);

@@ -89,6 +89,7 @@ struct aw_sock {
 	/* INTERNAL, and closed with the socket: the TCP socket of a pair, or the registration of a listener; 0: none */
 	int beside;
 	ino_t beside_ino; /* the file that it must still be */
+	uint16_t born; /* of a candidate: how many forks were over when it was made */
 };
 
 extern _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
@@ -216,6 +217,8 @@ void aw_fdtab_unlock(void);
  * when it is needed.
  */
 void aw_fdtab_mark(int fd);
+/* Returns whether another process may have fd's file, a candidate's: a fork is over that began after fd was made. Under the lock. */
+bool aw_fdtab_is_shared(int fd);
 /*
  * Adds a new socket with fd as its only fd, and forgets what fd was before. Copies like, except its
  * file and its counts. False: no memory, a number beyond the table, or a child of vfork, which must

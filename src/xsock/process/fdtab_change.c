@@ -31,7 +31,7 @@
 
 static unsigned turns; /* under the lock */
 
-/* A socket that has lost fd unseen while threads were in its record by that number; held. Under the lock. */
+/* A socket that fd has left while threads were in its record by that number; held. Under the lock. */
 struct left_sock {
 	struct left_sock *next;
 	struct aw_sock *sock;
@@ -142,8 +142,8 @@ bool aw_fdtab_drain(int fd)
 	const struct timespec nap = { .tv_nsec = NAP_NS };
 	int64_t end_ns = aw_now_ns() + DRAIN_NS;
 
-	atomic_thread_fence(
-		memory_order_seq_cst); /* behind the number's new state: a user's count comes before its look */
+	/* Behind the number's new state: a user's count comes before its look. */
+	atomic_thread_fence(memory_order_seq_cst);
 	for (int i = 0; atomic_load(aw_fdtab_users_of(fd)); i++) {
 		if (i < YIELDS)
 			sched_yield();
@@ -255,17 +255,6 @@ static struct aw_slot *begin_leaving(struct aw_change *change)
 	return before ? before->slot : NULL;
 }
 
-/* Keeps the slot of the socket that fd is leaving taken for good: a thread of this process is in it and does not come out. */
-static void keep_taken(const struct aw_change *change)
-{
-	struct aw_entry *entry = &aw_fdtab_entries[change->fd];
-
-	aw_fdtab_lock();
-	if (entry->turn == change->turn && entry->before)
-		aw_fdtab_hold(entry->before);
-	aw_fdtab_unlock();
-}
-
 void aw_fdtab_begin_change(struct aw_change *change, int fd, int from)
 {
 	struct aw_slot *slot = NULL;
@@ -283,8 +272,8 @@ void aw_fdtab_begin_change(struct aw_change *change, int fd, int from)
 	aw_fdtab_unlock();
 	if (!slot)
 		return;
-	if (!aw_fdtab_drain(fd))
-		keep_taken(change);
+	/* A thread that does not come out keeps the slot taken (aw_fdtab_detach). */
+	(void)aw_fdtab_drain(fd);
 	if (aw_fdtab_hooks.keep_slot)
 		aw_fdtab_hooks.keep_slot(slot, fd);
 }

@@ -14,6 +14,7 @@
  * nor the other way round. Under the lock.
  */
 static unsigned forks;
+_Atomic(uint16_t) aw_fdtab_forks_over;
 static _Thread_local unsigned forks_here; /* this thread's share of forks */
 static _Thread_local bool parent_exits; /* this thread is in daemon(3): the parent exits */
 /* The sockets that connect stay with the parent of the fork under way. Under the lock. */
@@ -70,6 +71,7 @@ void aw_fdtab_allow_starts(void)
 	aw_fdtab_lock();
 	forks--;
 	forks_here--;
+	aw_fdtab_forks_over++;
 	aw_fdtab_note_change();
 	aw_fdtab_unlock();
 	errno = saved;

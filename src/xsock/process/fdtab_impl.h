@@ -25,7 +25,7 @@ void aw_fdtab_store_state(int fd, enum aw_fd_state state);
 /* fdtab.c, called with the lock: as aw_fdtab_await_change, for about a millisecond at most. */
 void aw_fdtab_await_change_briefly(void);
 /*
- * fdtab_change.c, called with the lock: hold_users holds sock, whose number fd has become another file unseen, until no thread is in its
+ * fdtab_change.c, called with the lock: hold_users holds sock, which fd leaves, until no thread is in its
  * record by that number; release_left releases those that no thread is in any more.
  */
 void aw_fdtab_hold_users(struct aw_sock *sock, int fd);
@@ -49,6 +49,8 @@ void aw_fdtab_handle_forks(void);
  * and the lock, unless the calling thread has it.
  */
 void aw_fdtab_renew(bool locked);
+/* fdtab_fork.c: how many forks of this process and its forefathers are over; it wraps around. */
+extern _Atomic(uint16_t) aw_fdtab_forks_over;
 /* fdtab.c: wakes the threads in aw_fdtab_await_change. The caller holds the lock. */
 void aw_fdtab_note_change(void);
 /* fdtab.c: returns whether a socket is STARTING. The caller holds the lock. */

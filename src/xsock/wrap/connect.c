@@ -156,6 +156,7 @@ static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int result;
 
+	aw_fdtab_await_left(fd);
 	switch (aw_fdtab_state(fd)) {
 	case AW_FD_NONE:
 	case AW_FD_CANDIDATE:

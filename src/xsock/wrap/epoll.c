@@ -97,6 +97,7 @@ static int control_candidate(int epfd, int op, int fd, struct epoll_event *event
 
 AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
+	aw_fdtab_await_left(fd);
 	switch (aw_fdtab_state(fd)) {
 	case AW_FD_BRIDGED:
 		aw_extended_watch(fd);

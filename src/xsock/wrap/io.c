@@ -218,6 +218,22 @@ AW_WRAPPER FILE *fdopen(int fd, const char *mode)
 }
 AW_WRAPPER_ALIAS(_IO_fdopen, fdopen);
 
+/*
+ * Begins the connection without waiting for a client's Request, unless another process may begin it, too. Returns 0, or -1 with
+ * errno.
+ */
+static int begin_shutdown(int fd)
+{
+	struct aw_sock sock;
+	int result = aw_first_io_make(fd, AW_FIRST_WRITE, true);
+
+	if (!result || errno != EAGAIN)
+		return result;
+	if (aw_fdtab_look(fd, &sock) && sock.shared)
+		return aw_first_io_make(fd, AW_FIRST_WRITE, false);
+	return aw_first_io_make(fd, AW_FIRST_HAND_OVER, true);
+}
+
 /* shutdown does not wait for a connect: it aborts it. */
 static int shut_down_undecided(int fd, int how)
 {
@@ -233,9 +249,7 @@ static int shut_down_undecided(int fd, int how)
 	aw_first_io_unpin(pin);
 	if (connects)
 		return result;
-	/* Nor does it wait for a client's Request. */
-	if (aw_first_io_make(fd, AW_FIRST_WRITE, true) &&
-	    (errno != EAGAIN || aw_first_io_make(fd, AW_FIRST_HAND_OVER, true)))
+	if (begin_shutdown(fd))
 		return -1;
 	return aw_framed_shutdown(fd, how, &result) ? result : aw_libc()->shutdown(fd, how);
 }
