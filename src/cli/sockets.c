@@ -214,6 +214,6 @@ const struct cli_command aw_cli_sockets = {
 		"with its line; 127 when there is no such program, 126 when it cannot be executed,\n"
 		"125 when anywarp itself failed.\n"
 		"\n"
-		"  anywarp sockets -- iperf3 -s\n"
+		"  anywarp sockets --rule 'on port=5201' -- iperf3 -s\n"
 		"  anywarp sockets --rule 'on port=5201' -- iperf3 -c 192.0.2.7\n",
 };
