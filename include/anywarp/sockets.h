@@ -22,8 +22,8 @@ extern "C" {
 
 /* IWARP_MODE: before connect or listen, or on a connection that has carried no byte yet. */
 #define IWARP_OFF 0
-#define IWARP_ON 1 /* the peer must be in iWARP mode, too */
-#define IWARP_AUTO 2 /* iWARP if the peer is, plain TCP if not */
+#define IWARP_ON 1 /* iWARP; the peer must be told so, too */
+#define IWARP_AUTO 2 /* never iWARP: the kernel's AF_UNIX sockets within a host, TCP else */
 
 /* IWARP_ROLE: which end starts iWARP, if connect and accept do not decide it. */
 #define IWARP_ACTIVE 1 /* as the end that connects */
