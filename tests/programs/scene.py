@@ -38,7 +38,7 @@ MODES = (
     Mode("plain", None, None, False),
     Mode("off", "off", "off", False),
     Mode("on", "on", "on", True),
-    Mode("auto", "auto", "auto", True),
+    Mode("auto", "auto", "auto", False),
     Mode("plain_client", "auto", None, False),
     Mode("plain_server", None, "auto", False),
 )
