@@ -56,9 +56,9 @@ def proxy(scene, request):
 
 
 def judge_inside(scene, ports, silent=False):
-    """haproxy asks its backends as its own rule says, and with a plain client that is auto."""
+    """haproxy asks its backends as its own rule says."""
     for port in ports:
-        scene.judge(port, iwarp=scene.mode.server not in (None, "off"), silent=silent)
+        scene.judge(port, iwarp=scene.mode.server == "on", silent=silent)
 
 
 def test_both_backends_answer(scene, proxy):

@@ -79,10 +79,10 @@ def test_curl_puts_what_it_has(scene, site):
 
 
 def test_proxy(scene, site):
-    """nginx is a client, too: it connects without waiting, in the midst of its epoll. With a plain
-    client it asks itself as its rule says, and that is auto."""
+    """nginx is a client, too: it connects without waiting, in the midst of its epoll, as its rule
+    says."""
     fetch_all(scene, site[1], "again/")
-    inner = scene.mode.server not in (None, "off")
+    inner = scene.mode.server == "on"
     scene.judge(site[0], iwarp=inner)
 
 
