@@ -57,7 +57,7 @@ def proxy(scene, request):
 
 
 def judge_inside(scene, ports, silent=False):
-    """haproxy asks its backends as its own rule says, and with a plain client that is auto."""
+    """haproxy asks its backends as its own rule says."""
     for port in ports:
         scene.judge(port, iwarp=scene.mode.server == "on", silent=silent)
 

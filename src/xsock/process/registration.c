@@ -210,8 +210,12 @@ static void match_registration(struct aw_sock *sock, int fd, void *arg)
 struct aw_registration *aw_registration_find(int epfd, epoll_data_t data, struct aw_sock **sock)
 {
 	struct wanted wanted = { .epfd = epfd, .data = data };
+	struct aw_sock *likely = aw_fdtab_get(data.fd); /* most programs give the fd as data */
 
-	aw_fdtab_each(match_registration, &wanted);
+	if (likely)
+		match_registration(likely, data.fd, &wanted);
+	if (!wanted.reg)
+		aw_fdtab_each(match_registration, &wanted);
 	if (wanted.reg)
 		*sock = wanted.sock;
 	return wanted.reg;
