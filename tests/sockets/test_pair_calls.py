@@ -305,6 +305,38 @@ def test_answers(mode, script):
     assert run(mode, script) == expected(mode)
 
 
+HANGUP = 0x10  # as poll(2) and epoll_wait(2) have it
+
+
+def test_events_of_the_end(mode):
+    """Of a pair epoll tells a hang-up where TCP has none; poll and select do not."""
+    half = (0x2005, 0x2005, [1, 1, 0], b"")
+    closed = (0x2005, 0x2005 | (HANGUP if mode.name == "pair" else 0), [1, 1, 0], b"")
+    assert run(mode, EVENTS) == str([half, closed, closed])
+
+
+HANGUPS = """
+import select, struct
+def seen(ours, theirs):
+    listener, client, server = connected()
+    poll = select.poll()
+    poll.register(client, 0x2001)
+    ours(client), theirs(server)
+    while not poll.poll(0) or not poll.poll(0)[0][1] & select.POLLHUP:
+        pass
+    return kind(client)
+def reset(sock):
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
+print(seen(lambda sock: sock.shutdown(socket.SHUT_WR), lambda sock: sock.close()), seen(lambda sock: None, reset))
+"""
+
+
+def test_hangups_that_stay(mode):
+    """Both directions have ended, or the connection was reset."""
+    assert run(mode, HANGUPS) == expected(mode)
+
+
 def test_an_end_is_killed(mode):
     """At random moments: the other one sees the end, and a server serves on."""
     chance = random.Random(KILLS)
