@@ -52,7 +52,8 @@ GATED(int, bind, (int fd, const struct sockaddr *name, socklen_t len), (fd, name
 GATED(int, listen, (int fd, int backlog), (fd, backlog))
 GATED(int, connect, (int fd, const struct sockaddr *name, socklen_t len), (fd, name, len))
 GATED(int, accept, (int fd, struct sockaddr *name, socklen_t *len), (fd, name, len))
-GATED(int, accept4, (int fd, struct sockaddr *name, socklen_t *len, int flags), (fd, name, len, flags))
+GATED(int, accept4, (int fd, struct sockaddr *name, socklen_t *len, int flags),
+      (fd, name, len, flags))
 GATED(int, getsockname, (int fd, struct sockaddr *name, socklen_t *len), (fd, name, len))
 GATED(int, getpeername, (int fd, struct sockaddr *name, socklen_t *len), (fd, name, len))
 GATED(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len),
@@ -66,7 +67,7 @@ GATED(ssize_t, recv, (int fd, void *bytes, size_t len, int flags), (fd, bytes, l
 /* How often a thread looks without waiting is a matter of chance: the first look alone passes the gate. */
 int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
-	int (*real)(struct pollfd *fds, nfds_t count, int timeout_ms);
+	int (*real)(struct pollfd * fds, nfds_t count, int timeout_ms);
 
 	*(void **)&real = dlsym(RTLD_NEXT, "poll");
 	if (timeout_ms || atomic_fetch_add(&looks, 1) == 0)

@@ -127,7 +127,8 @@ static void serve_by_threads(int listener)
 	for (;;) {
 		struct connection *c = accept_one(listener, 0);
 
-		CHECK(pthread_create(&thread, NULL, serve_whole, c) == 0 && !pthread_detach(thread));
+		CHECK(pthread_create(&thread, NULL, serve_whole, c) == 0 &&
+		      !pthread_detach(thread));
 	}
 }
 
@@ -188,7 +189,8 @@ static const char *read_answer(struct connection *c, const char *line, size_t le
 		exit(2);
 	}
 	space = memchr(c->line, ' ', sizeof(kind));
-	CHECK(space && c->len == (size_t)(space + 1 - c->line) + len && !memcmp(space + 1, line, len));
+	CHECK(space && c->len == (size_t)(space + 1 - c->line) + len &&
+	      !memcmp(space + 1, line, len));
 	memcpy(kind, c->line, (size_t)(space - c->line));
 	return kind;
 }

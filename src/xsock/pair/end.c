@@ -3,11 +3,9 @@
 #include "xsock/pair/end.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 
 #include "xsock/base/sockopt.h"
 #include "xsock/process/fdtab.h"
-#include "xsock/process/sandbox.h"
 
 /* Locks the table. Returns fd's socket if that is a pair. */
 static struct aw_sock *lock_pair(int fd)
@@ -97,31 +95,4 @@ void aw_pair_note_shut(int fd)
 	if (sock)
 		sock->shut = true;
 	aw_fdtab_unlock();
-}
-
-/* Returns whether the peer's end is the reading direction's alone, as TCP sees it. */
-static bool is_half_closed(int fd)
-{
-	struct aw_sock *sock = lock_pair(fd);
-	uint8_t state = TCP_CLOSE;
-	socklen_t len = sizeof(state);
-	int beside = sock && !sock->shut ? aw_fdtab_beside(sock) : 0;
-
-	if (beside && aw_libc()->getsockopt(beside, IPPROTO_TCP, TCP_INFO, &state, &len) != 0)
-		state = TCP_CLOSE;
-	aw_fdtab_unlock();
-	return state == TCP_CLOSE_WAIT || state == TCP_ESTABLISHED;
-}
-
-void aw_pair_hide_hangups(struct pollfd *fds, nfds_t count)
-{
-	int saved = errno;
-
-	if (aw_sandbox_is_on())
-		return;
-	for (nfds_t i = 0; i < count; i++)
-		if (fds[i].revents & POLLHUP && fds[i].revents & (POLLIN | POLLRDNORM | POLLRDHUP) &&
-		    aw_fdtab_state(fds[i].fd) == AW_FD_BRIDGED && is_half_closed(fds[i].fd))
-			fds[i].revents &= ~POLLHUP;
-	errno = saved;
 }

@@ -4,8 +4,6 @@
 #ifndef XSOCK_PAIR_END_H
 #define XSOCK_PAIR_END_H
 
-#include <poll.h>
-
 /* A read of fd has met the stream's end. Returns 0, or ECONNRESET: the peer has reset the connection, and no call has told that yet. */
 int aw_pair_end_of_read(int fd);
 /* A read of fd has failed with ECONNRESET. Returns that; 0: the program knows already that the stream has ended. */
@@ -19,10 +17,5 @@ int aw_pair_broken(int fd);
 int aw_pair_take_error(int fd, int near);
 /* The program has shut the writing direction of fd, which may be a pair. */
 void aw_pair_note_shut(int fd);
-/*
- * poll(2) has returned these. Removes POLLHUP from a pair whose peer has closed and which the program has not shut, as long as another
- * event of the end remains: TCP has none before both directions have ended, and programs drop a connection for it with bytes unread.
- */
-void aw_pair_hide_hangups(struct pollfd *fds, nfds_t count);
 
 #endif

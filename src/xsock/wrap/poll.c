@@ -5,7 +5,7 @@
 #include "xsock/base/libc.h"
 #include "xsock/base/sets.h"
 #include "xsock/framed/bridge.h"
-#include "xsock/pair/end.h"
+#include "xsock/pair/hangup.h"
 #include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/wait.h"
@@ -26,21 +26,16 @@ static bool prepare_fds(struct pollfd *fds, nfds_t count)
 	return false;
 }
 
-static int end_poll(int ready, struct pollfd *fds, nfds_t count)
-{
-	if (ready > 0 && atomic_load_explicit(&aw_fdtab_bridged, memory_order_relaxed))
-		aw_pair_hide_hangups(fds, count);
-	return ready;
-}
-
 AW_WRAPPER int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
 	struct timespec timeout = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
 
 	aw_framed_follow();
 	if (prepare_fds(fds, count))
-		return aw_wait_poll(fds, count, timeout_ms < 0 ? NULL : &timeout, NULL);
-	return end_poll(aw_libc()->poll(fds, count, timeout_ms), fds, count);
+		return aw_hangup_hide_poll(aw_wait_poll(fds, count,
+							timeout_ms < 0 ? NULL : &timeout, NULL),
+					   fds, count);
+	return aw_hangup_hide_poll(aw_libc()->poll(fds, count, timeout_ms), fds, count);
 }
 AW_WRAPPER_ALIAS(__poll, poll);
 
@@ -55,8 +50,8 @@ AW_WRAPPER int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *ti
 {
 	aw_framed_follow();
 	if (prepare_fds(fds, count))
-		return aw_wait_poll(fds, count, timeout, mask);
-	return end_poll(aw_libc()->ppoll(fds, count, timeout, mask), fds, count);
+		return aw_hangup_hide_poll(aw_wait_poll(fds, count, timeout, mask), fds, count);
+	return aw_hangup_hide_poll(aw_libc()->ppoll(fds, count, timeout, mask), fds, count);
 }
 
 AW_WRAPPER int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
