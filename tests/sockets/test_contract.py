@@ -35,7 +35,7 @@ OTHERWISE = {"plain": {}, "pass": {}, "iwarp": {
     **dict.fromkeys(["peek_waits_for_all", "peek_waits_for_much", "peek_counts_all"], "a look at a unix socket waits for one byte"),
     **dict.fromkeys(["reset_within_a_write", "reset_within_a_read", "reset_within_a_call_told_as_option"],
                     "a unix socket loses an error behind bytes of the same call"),
-    **dict.fromkeys(["reset_is_an_error", "reset_is_left_to_poll", "reset_outlives_a_count"],
+    **dict.fromkeys(["reset_is_an_error", "reset_is_left_to_poll", "reset_outlives_a_count", "reset_among_messages"],
                     "poll of a unix socket tells no error"),
 }}
 # Of records, stdio and processes without the library know nothing: the proxy carries what they have.

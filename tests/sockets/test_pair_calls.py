@@ -286,23 +286,56 @@ print(kind(client), kind(server))
 # Which events an end sees that has closed nothing, when its peer has shut its writing side, or has closed.
 EVENTS = """
 import select
-def events(close, edge):
-    listener, client, server = connected()
-    poll, epoll = select.poll(), select.epoll()
+def events(close, edge, early=False):
+    listener = socket.create_server(("127.0.0.1", 0))
+    client, poll, epoll = socket.socket(), select.poll(), select.epoll()
+    if early:
+        epoll.register(client, select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP)
+    accepting = in_thread(listener.accept)
+    client.connect(listener.getsockname())
+    server = accepting()[0]
     poll.register(client, select.POLLIN | select.POLLOUT | select.POLLRDHUP)
-    epoll.register(client, select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | (select.EPOLLET if edge else 0))
+    if not early:
+        epoll.register(client, select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | (select.EPOLLET if edge else 0))
     close(server)
     while not poll.poll(0) or not poll.poll(0)[0][1] & select.POLLIN:
         pass
     return poll.poll(0)[0][1], epoll.poll(0)[0][1], [len(s) for s in select.select([client], [client], [client], 0)], client.recv(1)
 print([events(lambda sock: sock.shutdown(socket.SHUT_WR), False), events(lambda sock: sock.close(), False),
-       events(lambda sock: sock.close(), True)])
+       events(lambda sock: sock.close(), True), events(lambda sock: sock.close(), False, True)])
 """
 
 
 @pytest.mark.parametrize("script", [OPTIONS, BEFORE, RESET, COUNTS], ids=["options", "before", "reset", "counts"])
 def test_answers(mode, script):
     assert run(mode, script) == expected(mode)
+
+
+def test_events_of_the_end(mode):
+    """No hang-up: one direction has ended."""
+    assert run(mode, EVENTS) == str([(0x2005, 0x2005, [1, 1, 0], b"")] * 4)
+
+
+HANGUPS = """
+import select, struct
+def seen(ours, theirs):
+    listener, client, server = connected()
+    poll = select.poll()
+    poll.register(client, 0x2001)
+    ours(client), theirs(server)
+    while not poll.poll(0) or not poll.poll(0)[0][1] & select.POLLHUP:
+        pass
+    return kind(client)
+def reset(sock):
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
+print(seen(lambda sock: sock.shutdown(socket.SHUT_WR), lambda sock: sock.close()), seen(lambda sock: None, reset))
+"""
+
+
+def test_hangups_that_stay(mode):
+    """Both directions have ended, or the connection was reset."""
+    assert run(mode, HANGUPS) == expected(mode)
 
 
 def test_an_end_is_killed(mode):

@@ -394,6 +394,7 @@ else:
     port = listener.getsockname()[1].to_bytes(2, "big")
     name = "anywarp-listener:" + (os.geteuid().to_bytes(4, sys.byteorder) + bytes(10) + b"\\xff\\xff\\x7f\\0\\0\\1" + port).hex()
     holders.append(squat(name, 2))
+    client = socket.socket()  # it is younger than the fork
 listener.listen()
 accepting = in_thread(listener.accept)
 client.connect(listener.getsockname())

@@ -6,6 +6,7 @@
 
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
+#include "xsock/pair/hangup.h"
 #include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/overdue.h"
@@ -98,6 +99,8 @@ static int control_candidate(int epfd, int op, int fd, struct epoll_event *event
 AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
 	aw_fdtab_await_left(fd);
+	if (event && op != EPOLL_CTL_DEL && aw_fdtab_state(fd) != AW_FD_NONE)
+		aw_hangup_note(epfd, fd, event->data);
 	switch (aw_fdtab_state(fd)) {
 	case AW_FD_BRIDGED:
 		aw_extended_watch(fd);
@@ -284,13 +287,17 @@ static int wait_ms(int epfd, struct epoll_event *events, int max, int timeout_ms
 
 AW_WRAPPER int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
 {
-	return wait_ms(epfd, events, max, timeout_ms, NULL, false);
+	int count = wait_ms(epfd, events, max, timeout_ms, NULL, false);
+
+	return aw_hangup_hide_epoll(count, epfd, events);
 }
 
 AW_WRAPPER int epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout_ms,
 			   const sigset_t *mask)
 {
-	return wait_ms(epfd, events, max, timeout_ms, mask, true);
+	int count = wait_ms(epfd, events, max, timeout_ms, mask, true);
+
+	return aw_hangup_hide_epoll(count, epfd, events);
 }
 
 AW_WRAPPER int epoll_pwait2(int epfd, struct epoll_event *events, int max,
@@ -305,7 +312,10 @@ AW_WRAPPER int epoll_pwait2(int epfd, struct epoll_event *events, int max,
 	if (undecided || !sandboxed)
 		deadline = aw_deadline_after(timeout);
 	if (undecided)
-		return wait_until(epfd, events, max, &deadline, mask);
-	count = aw_libc()->epoll_pwait2(epfd, events, max, timeout, mask);
-	return sandboxed ? count : filter_late(epfd, events, max, count, &deadline, mask);
+		count = wait_until(epfd, events, max, &deadline, mask);
+	else
+		count = aw_libc()->epoll_pwait2(epfd, events, max, timeout, mask);
+	if (!undecided && !sandboxed)
+		count = filter_late(epfd, events, max, count, &deadline, mask);
+	return aw_hangup_hide_epoll(count, epfd, events);
 }

@@ -6,6 +6,7 @@
 #include "xsock/base/libc.h"
 #include "xsock/base/sets.h"
 #include "xsock/framed/bridge.h"
+#include "xsock/pair/hangup.h"
 #include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/overdue.h"
@@ -34,8 +35,10 @@ AW_WRAPPER int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 
 	aw_framed_follow();
 	if (prepare_fds(fds, count))
-		return aw_wait_poll(fds, count, timeout_ms < 0 ? NULL : &timeout, NULL);
-	return aw_libc()->poll(fds, count, timeout_ms);
+		return aw_hangup_hide_poll(aw_wait_poll(fds, count,
+							timeout_ms < 0 ? NULL : &timeout, NULL),
+					   fds, count);
+	return aw_hangup_hide_poll(aw_libc()->poll(fds, count, timeout_ms), fds, count);
 }
 AW_WRAPPER_ALIAS(__poll, poll);
 
@@ -50,8 +53,8 @@ AW_WRAPPER int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *ti
 {
 	aw_framed_follow();
 	if (prepare_fds(fds, count))
-		return aw_wait_poll(fds, count, timeout, mask);
-	return aw_libc()->ppoll(fds, count, timeout, mask);
+		return aw_hangup_hide_poll(aw_wait_poll(fds, count, timeout, mask), fds, count);
+	return aw_hangup_hide_poll(aw_libc()->ppoll(fds, count, timeout, mask), fds, count);
 }
 
 AW_WRAPPER int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
