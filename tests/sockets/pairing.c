@@ -140,8 +140,11 @@ static void serve_by_epoll(int listener)
 	CHECK(epoll_ctl(set, EPOLL_CTL_ADD, listener, &event) == 0);
 	for (;;) {
 		struct connection *c;
+		int ready = epoll_wait(set, &event, 1, -1);
 
-		CHECK(epoll_wait(set, &event, 1, -1) == 1 || errno == EINTR);
+		CHECK(ready == 1 || errno == EINTR); /* the process was stopped */
+		if (ready != 1)
+			continue;
 		c = event.data.ptr;
 		if (!c) {
 			c = accept_one(listener, SOCK_NONBLOCK);

@@ -166,3 +166,26 @@ def test_stranger_at_each_step(auto):
         if not stopped:
             break
     assert strangers
+
+
+@pytest.mark.parametrize("how, blocks", [("epoll", "nonblock"), ("thread", "")])
+def test_late_server_at_each_step_of_the_client(auto, plain, how, blocks):
+    """The server is stopped until the client has waited for it, and accepts while the client is stopped."""
+    server = start_server(auto, how)
+    seen = set()
+    for step in steps():
+        server.send_signal("STOP")
+        client = start_gated(auto, step, "ask", port_of(server), "word", *filter(None, [blocks]))
+        stopped = await_stop_or(client, lambda: "written" in client.output(), f"step {step}")  # pylint: disable=cell-var-from-loop
+        server.send_signal("CONT")
+        assert kinds_of(plain.start([PAIRING, "ask", port_of(server), "plain"])) == ("tcp", "tcp"), step
+        if stopped or await_stop_or(client, lambda: has_ended(client), f"step {step}"):  # pylint: disable=cell-var-from-loop
+            client.send_signal("CONT")
+            stopped = True
+        own, theirs = kinds_of(client)
+        assert own == theirs, (step, client.report())
+        seen.add(own)
+        if not stopped:
+            break
+    assert step in range(20, STEPS_MAX - 1)
+    assert seen == {"pair", "tcp"}
