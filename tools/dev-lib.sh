@@ -31,8 +31,8 @@ packages_arch="$packages_build gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf gcc
 # Of other machines: not installed, unpacked in build/arch.
 packages_sysroot="libc6-dev libatomic1 libibverbs-dev librdmacm-dev libcmocka-dev rdmacm-utils"
 packages_bench="$packages_build python3-matplotlib fonts-dejavu-core libfabric-bin ucx-utils
-	iproute2 util-linux git libtirpc-dev vsftpd tnftp redis-server redis-tools nginx wrk"
-packages_apps="curl memcached libmemcached-tools postgresql $ganglia python3-grpcio openmpi-bin
+	iproute2 util-linux git libtirpc-dev vsftpd tnftp redis-server redis-tools nginx wrk curl"
+packages_apps="memcached libmemcached-tools postgresql $ganglia python3-grpcio openmpi-bin
 	libopenmpi-dev ceph-mon ceph-osd ceph-common python3-venv"
 packages_package="$packages_build git debhelper dh-dkms libtirpc-dev"
 packages_wheel="$packages_build git python3-venv"

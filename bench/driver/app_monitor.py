@@ -12,7 +12,6 @@ import application
 HERE = pathlib.Path(__file__).resolve()
 ASK_PEER, METRICS_PEER = (str(HERE.with_name(name)) for name in ("ask_peer.py", "metrics_peer.py"))
 METRICS = 150  # an answer is some 50 KB
-# A UDP port of its own: of the TCP port's number it would be where clients of anywarp sockets ask.
 GMOND = """
 globals {{ daemonize = no setuid = no debug_level = 0 mute = no deaf = no host_dmax = 0 send_metadata_interval = 1 }}
 cluster {{ name = "here" }}

@@ -69,9 +69,9 @@ class Scene:
             raise pair.Failure(f"{argv[0]} {trouble}: {last_lines(started.output())}") from trouble
         return started
 
-    def client(self, argv, seconds=SECONDS_MAX, **how):
+    def client(self, argv, seconds=SECONDS_MAX, user=None, **how):
         """What it printed, both streams; Failure unless it ends with status 0."""
-        return finished([*self.bed.client_prefix, *argv], self.way.env, seconds, **how)
+        return finished([*self.bed.client_prefix, *as_user(user), *argv], self.way.env, seconds, **how)
 
     def load(self, argv, seconds=SECONDS_MAX, **how):
         """A client whose run is what is measured."""

@@ -168,8 +168,7 @@ def measure(options, settings, wanted, found, path):
     run = runner.Runner(settings, programs(options), how,
                         lambda: workers.handover_ns(options.workers), save)
     run.records, run.skipped = found["points"], found["skipped"]
-    if options.apps:
-        cputree.adopt_orphans()
+    cputree.adopt_orphans()
     signal.signal(signal.SIGTERM, interrupt)
     with contextlib.suppress(KeyboardInterrupt):
         run.run(wanted)

@@ -92,7 +92,7 @@ def text_rows(results):
     return list(HEADER), [text_of(each) for each in rows(results)]
 
 
-PIVOT_WAYS = ("pass-through", "iwarp")
+PIVOT_WAYS = ("pass-through", "auto", "iwarp")
 
 
 def cell_of(each):

@@ -106,8 +106,8 @@ def overview_table(found):
     return html_table("Ratios of the same rounds", header, shown, "words")
 
 
-STUDY = """Each application ran in turn: as it is, over TCP; under libanywarp-sockets.so without iWARP (pass-through); over iWARP
-(iwarp); where it applies, by one-sided writes of extended sockets, by verbs, and over Open MPI's UCX on the verbs of the roce
+STUDY = """Each application ran in turn: as it is, over TCP; under libanywarp-sockets.so left to TCP (pass-through),
+on one host by a pair of the kernel's (auto), and over iWARP (iwarp); where it applies, by one-sided writes of extended sockets, by verbs, and over Open MPI's UCX on the verbs of the roce
 persona (ucx-roce). What each application read, served or computed was compared; a run whose output is wrong counts as failed.
 Processor time is that of all processes of a run. "unsure": at least one round says otherwise, or there were fewer than three. Speed is so turned that more is
 better, and the processor time of the same work so that less is."""

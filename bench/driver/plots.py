@@ -36,7 +36,7 @@ LOOKS = {
     "ucx-put_bw": (9, "--"),
     "libfabric-shm": (2, "-"), "ucx-shm-tag_lat": (9, "-"), "ucx-shm-put_lat": (9, "--"), "ucx-shm-tag_bw": (9, "-"),
     "ucx-shm-put_bw": (9, "--"),
-    "pass-through": (1, "-"), "iwarp": (5, "-"), "one-sided": (4, "-"), "ucx-roce": (6, "-"), "verbs-roce": (6, "-"),
+    "pass-through": (1, "-"), "auto": (2, "-"), "iwarp": (5, "-"), "one-sided": (4, "-"), "ucx-roce": (6, "-"), "verbs-roce": (6, "-"),
 }
 # What an axis of many sizes is marked with.
 TICKS_BYTES = (1, 8, 64, KI, 8 * KI, 64 * KI, MI, 16 * MI)

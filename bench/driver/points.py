@@ -5,6 +5,7 @@ nowhere else."""
 
 import collections
 
+from sockets import WAYS as SOCKET_WAYS
 from values import KI, MI
 
 # x is what the rows differ in; values are what the table shows of each series, the first being
@@ -58,10 +59,13 @@ GROUPS = {
                              ("latency", "rate")),
     "sockets-idle": Group("A sockets program: memory of a process for each idle connection", "connections",
                           ("memory_shared", "idle_cpu")),
-    "redis": Group("redis-server and redis-benchmark: GET of 64 bytes", "clients", ("requests", "latency_whole")),
-    "nginx": Group("nginx and wrk: a file of 1 Ki", "connections", ("requests",)),
-    "rpc": Group("Empty ONC RPC by libtirpc", "bytes", ("latency_whole", "latency_p99_whole")),
-    "ftp": Group("FTP from memory, vsftpd to tnftp", "bytes", ("bandwidth",)),
+    "redis": Group("redis-server and redis-benchmark: GET of 64 bytes", "clients", ("requests", "latency_whole", "cpu_per_operation")),
+    "nginx": Group("nginx and wrk: a file of 1 Ki", "connections", ("requests", "cpu_per_operation")),
+    "memcached": Group("memcached and memcaslap: 90 % get, 10 % set of 1 KiB", "clients", ("requests", "cpu_per_operation")),
+    "pgbench": Group("PostgreSQL and pgbench, 8 clients, prepared statements", "transactions",
+                     ("requests", "latency_mean", "cpu_per_operation")),
+    "rpc": Group("Empty ONC RPC by libtirpc", "bytes", ("latency_whole", "latency_p99_whole", "cpu_per_operation")),
+    "ftp": Group("FTP from memory, vsftpd to tnftp", "bytes", ("bandwidth", "cpu_per_gb")),
     "roce-latency": Group("The roce persona, which acknowledges, beside iwarp: half a round trip",
                           "bytes", ("latency", "latency_p99")),
     "roce-done": Group("The roce persona, one Send under way: from its post to its completion",
@@ -270,12 +274,9 @@ def idle(form):
         for count in form.idle]
 
 
-def socket_series(test, whole=True, **keys):
-    """A sockets program as it is, under the library, and over iWARP: by the proxy process, and as it comes."""
-    names = (("tcp", "tcp", None), ("pass-through", "sockets-off", "tcp"),
-             ("iwarp-proxy", "sockets-proxy", "tcp"), ("iwarp", "sockets-on", "tcp"))
-    return tuple(Series(name, program if whole else f"{test}-{program}", test, keys, reference)
-                 for name, program, reference in names)
+def socket_series(test, program="bench-tcp", **keys):
+    """A sockets program in each way of sockets.WAYS."""
+    return tuple(Series(way, f"{program}:{way}", test, keys, None if way == "tcp" else "tcp") for way in SOCKET_WAYS)
 
 
 def sockets(form):
@@ -302,8 +303,8 @@ def socket_points():
             rate[-1]._replace(name="iwarp-combined", keys=combined))
     points.append(Point("sockets-rate", "loopback", 64, rate, PAIR_SECONDS))
     points += [*waits(stream), *many_connections()]
-    points.append(Point("rpc", "loopback", 0, socket_series("rpc", whole=False), PAIR_SECONDS))
-    return points + [Point("ftp", "loopback", size, socket_series("ftp", whole=False, size=size), 0.4)
+    points.append(Point("rpc", "loopback", 0, socket_series("rpc", "rpc", size=0), PAIR_SECONDS))
+    return points + [Point("ftp", "loopback", size, socket_series("ftp", "ftp", size=size, to="/dev/null"), 0.4)
                      for size in (19 * MI, 145 * MI)]
 
 
@@ -322,9 +323,11 @@ def many_connections():
     return [Point("sockets-connect", "loopback", 1000, socket_series("connect", count=1000), 0.4),
             Point("sockets-hotspot", "loopback", 50, socket_series("hotspot", mode="epoll", clients=50, size=64), 0.2),
             Point("sockets-idle", "loopback", 1000, socket_series("idle", connections=1000), 4.5),
-            *(Point("redis", "loopback", clients, socket_series("redis", whole=False, clients=clients, requests=requests),
-                    1.5) for clients, requests in ((1, 10000), (50, 50000))),
-            Point("nginx", "loopback", 50, socket_series("nginx", whole=False, clients=50), 1.2)]
+            *(Point("redis", "loopback", clients, socket_series("redis", "redis", clients=clients, requests=each_second), 1.5)
+              for clients, each_second in ((1, 30000), (50, 150000))),
+            Point("nginx", "loopback", 50, socket_series("nginx", "nginx", clients=50, size=KI), 1.2),
+            Point("memcached", "loopback", 16, socket_series("memcached", "memcached", clients=16), 1.4),
+            Point("pgbench", "loopback", "select", socket_series("pgbench", "pgbench", kind="select"), 3.5)]
 
 
 def personas(test, ops, **keys):

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The application study, 'anywarp bench --apps': programs that people know, each as it is over TCP, under libanywarp-sockets.so
-without iWARP (pass-through), and over iWARP; where it applies one-sided, by verbs, and by MPI's UCX. Its points, as points.py
-has those of the bench."""
+left to TCP (pass-through), by a pair of the kernel's (auto), and over iWARP; where it applies one-sided, by verbs, and by MPI's
+UCX. Its points, as points.py has those of the bench."""
 
 import collections
 
 import app_calls
 import app_ceph
 import app_engine
-import app_files
 import app_monitor
 import app_mpi
 import app_pipeline
-import app_servers
 import application
 import points
 import sockets
@@ -67,7 +65,7 @@ FORMS = {
                        (MI // 4,), (1024,), (), (), (16 * KI, 256 * KI), (), ("veth-1500", "wan")),
 }
 BEDS = ("loopback", "veth-1500", "veth-9000", "wan")
-WAYS = {"tcp": None, "pass-through": "off", "iwarp": "on"}
+WAYS = ("tcp", "pass-through", "auto", "iwarp")
 OWN_WAYS = ("one-sided", "verbs")
 # By the program of a series: what a run takes beyond the time it measures, roughly.
 RUN_SECONDS = {"ftp": 0.6, "rpc": 0.3, "grpc": 1.2, "gmond": 0.8, "gmetad": 2, "redis": 0.6, "nginx": 0.8, "memcached": 0.8,
@@ -80,6 +78,9 @@ def ways(app, test, more=(), **keys):
 
 
 def point(group, bed, x, series):
+    """Between network namespaces "auto" is TCP, as pass-through shows it."""
+    if bed != "loopback":
+        series = tuple(each for each in series if each.name != "auto")
     return Point(f"app-{group}", bed, x, series, RUN_SECONDS[series[0].program.partition(":")[0]])
 
 
@@ -168,16 +169,13 @@ def all_points(form_name, only=()):
 
 def programs(workers, libraries):
     """By the name that a series has for them."""
-    made, python, engine_python = {}, application.python_with("grpc"), application.python_with("nixl")
-    for name, rule in WAYS.items():
-        way = application.Way(name, sockets.environment(libraries, rule), sockets.no_library(libraries, rule))
+    made, python, engine_python = sockets.programs(workers, libraries), application.python_with("grpc"), application.python_with("nixl")
+    for way in sockets.all_ways(libraries):
         made.update({
-            f"ftp:{name}": app_files.Ftp(way), f"rpc:{name}": app_calls.Rpc(way, workers),
-            f"grpc:{name}": app_calls.Grpc(way, python), f"gmond:{name}": app_monitor.Monitor(way),
-            f"gmetad:{name}": app_monitor.Gmetad(way), f"redis:{name}": app_servers.Redis(way),
-            f"nginx:{name}": app_servers.Nginx(way), f"memcached:{name}": app_servers.Memcached(way),
-            f"ceph:{name}": app_ceph.Ceph(way), f"engine:{name}": app_engine.Engine(way, engine_python), f"pgbench:{name}": app_servers.Postgres(way), f"mpi:{name}": app_mpi.OverTcp(way, workers),
-            f"pipeline:{name}": app_pipeline.Pipeline(way, workers, "tcp")})
+            f"grpc:{way.name}": app_calls.Grpc(way, python), f"gmond:{way.name}": app_monitor.Monitor(way),
+            f"gmetad:{way.name}": app_monitor.Gmetad(way), f"ceph:{way.name}": app_ceph.Ceph(way),
+            f"engine:{way.name}": app_engine.Engine(way, engine_python), f"mpi:{way.name}": app_mpi.OverTcp(way, workers),
+            f"pipeline:{way.name}": app_pipeline.Pipeline(way, workers, "tcp")})
     made["ceph:verbs-roce"] = app_ceph.CephOverVerbs(libraries)
     made["engine:ucx-roce"] = app_engine.OverVerbs(libraries, engine_python)
     made["mpi:ucx-roce"] = app_mpi.OverUcx(workers, libraries)

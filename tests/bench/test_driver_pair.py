@@ -6,12 +6,13 @@ import resource
 import types
 
 import driver_path
+import app_files
+import application
 import beds
 import others
 import pair
 import points
 import pytest
-import sockets
 import workers
 
 READY = "echo ready; "
@@ -64,20 +65,25 @@ def fake_comparator(folder):
     return types.SimpleNamespace(run=lambda bed, *_: comparator.pair(bed, lines))
 
 
+class FakeApplication(application.Application):
+    def measure(self, scene, keys, seconds):
+        scene.server(["sh", "-c", "echo ready; exec sleep 60"], scene.port(), ready="ready")
+        scene.load(["true"])
+        return {}
+
+
 def programs(folder):
     """Each kind of program that the driver runs, by what only speaks."""
-    rpc = folder / sockets.RPC
-    rpc.write_text("#!/bin/sh\n[ $1 = server ] && echo ready || echo {}\n")
-    rpc.chmod(0o755)
-    return {"worker": workers.Worker("tcp", str(folder), ""), "rpc": sockets.Rpc(str(folder), "", None),
-            "comparator": fake_comparator(folder), "ftp": sockets.Ftp("", None)}
+    plain = application.Way("tcp", dict(os.environ), None)
+    return {"worker": workers.Worker("tcp", str(folder), ""), "application": FakeApplication(plain),
+            "comparator": fake_comparator(folder), "ftp": app_files.Ftp(plain)}
 
 
-@pytest.mark.parametrize("name", ["worker", "rpc", "comparator", "ftp"])
+@pytest.mark.parametrize("name", ["worker", "application", "comparator", "ftp"])
 def test_a_run_leaves_no_file_open(tmp_path, name):
     """A run of the default form is some 2,000 runs in one process."""
     each = programs(driver_path.fake_workers(tmp_path))[name]
-    if each.__class__ is sockets.Ftp and each.missing():
+    if name == "ftp" and each.missing():
         pytest.skip(each.missing())
     series = points.tcp("x", "latency", op="send", mode="block", size=2**20)
     each.run(beds.LOOPBACK, series, 0.01)

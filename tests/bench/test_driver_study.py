@@ -40,6 +40,7 @@ def test_every_point_has_a_group_and_programs(form, programs):
         assert {series.program for series in point.series} <= set(programs)
         assert [series.name for series in point.series if series.reference is None] == ["tcp"]
         assert all(series.keys == point.series[0].keys for series in point.series)
+        assert ("auto" in [series.name for series in point.series]) == (point.bed == "loopback")
 
 
 def test_both_forms_are_over_in_their_time():
@@ -130,7 +131,7 @@ class Sums:
     def __init__(self, said):
         self.said, self.bed = said, beds.LOOPBACK
 
-    def client(self, *_):
+    def client(self, *_, **how):
         return self.said
 
 
@@ -234,8 +235,8 @@ def test_a_row_without_numbers_says_why():
 
 def test_the_table_of_the_docs():
     header, (row,) = overview.pivot(of_a_study(rates(20, 30), rates(10, 10)))
-    assert header[:4] == ["application", "TCP", "pass-through", "iwarp"]
-    assert row == ["redis, loopback, 50", "10 1/s", "", "25: **2.50** (2.00 .. 3.00), CPU 0.42", ""]
+    assert header[:5] == ["application", "TCP", "pass-through", "auto", "iwarp"]
+    assert row == ["redis, loopback, 50", "10 1/s", "", "", "25: **2.50** (2.00 .. 3.00), CPU 0.42", ""]
 
 
 def test_a_study_has_no_targets():
