@@ -24,15 +24,15 @@ struct end_address {
 	uint16_t port;
 };
 
-struct pair {
+struct pair_row {
 	uint64_t ino;
 	uint64_t tcp_ino; // of a client's end; 0: the addresses are known
 	bool ipv6;
 	struct end_address local, peer;
 };
 
-struct pairs {
-	struct pair *list;
+struct pair_rows {
+	struct pair_row *list;
 	size_t count;
 };
 
@@ -49,7 +49,7 @@ static bool read_end(const char *text, bool ipv6, struct end_address *end)
 	return true;
 }
 
-static bool read_name(const char *name, struct pair *pair)
+static bool read_name(const char *name, struct pair_row *pair)
 {
 	const char *text = name + strlen(SERVER);
 
@@ -71,9 +71,9 @@ static FILE *open_table(pid_t pid, const char *name)
 }
 
 // A line with a name: "Num RefCount Protocol Flags Type St Inode Path". St of a connected socket is 3.
-static void note_line(struct pairs *pairs, const char *line)
+static void note_line(struct pair_rows *pairs, const char *line)
 {
-	struct pair pair = { 0 }, *longer;
+	struct pair_row pair = { 0 }, *longer;
 	char name[160];
 
 	if (sscanf(line, "%*x: %*x %*x %*x %*x 03 %" SCNu64 " %159s", &pair.ino, name) != 2 ||
@@ -86,7 +86,7 @@ static void note_line(struct pairs *pairs, const char *line)
 	pairs->list[pairs->count++] = pair;
 }
 
-static void read_unix(struct pairs *pairs, pid_t pid)
+static void read_unix(struct pair_rows *pairs, pid_t pid)
 {
 	FILE *table = open_table(pid, "unix");
 	char line[256];
@@ -112,7 +112,7 @@ static void read_words(const char *text, unsigned port, struct end_address *end)
 	end->port = (uint16_t)port;
 }
 
-static void note_tcp(struct pairs *pairs, bool ipv6, const char *line)
+static void note_tcp(struct pair_rows *pairs, bool ipv6, const char *line)
 {
 	char local[33], peer[33];
 	unsigned local_port, peer_port;
@@ -121,7 +121,7 @@ static void note_tcp(struct pairs *pairs, bool ipv6, const char *line)
 	if (sscanf(line, TCP_LINE, local, &local_port, peer, &peer_port, &ino) != 5 || !ino)
 		return;
 	for (size_t i = 0; i < pairs->count; i++) {
-		struct pair *pair = &pairs->list[i];
+		struct pair_row *pair = &pairs->list[i];
 
 		if (pair->tcp_ino != ino)
 			continue;
@@ -132,7 +132,7 @@ static void note_tcp(struct pairs *pairs, bool ipv6, const char *line)
 	}
 }
 
-static void read_tcp(struct pairs *pairs, pid_t pid, bool ipv6)
+static void read_tcp(struct pair_rows *pairs, pid_t pid, bool ipv6)
 {
 	FILE *table = open_table(pid, ipv6 ? "tcp6" : "tcp");
 	char line[256];
@@ -143,7 +143,7 @@ static void read_tcp(struct pairs *pairs, pid_t pid, bool ipv6)
 		fclose(table);
 }
 
-static void list_pair(pid_t pid, int fd, const struct pair *pair, struct sheet *table)
+static void list_pair(pid_t pid, int fd, const struct pair_row *pair, struct sheet *table)
 {
 	struct sheet_row row = aw_sockets_row_begin(pid);
 
@@ -160,7 +160,7 @@ static void list_pair(pid_t pid, int fd, const struct pair *pair, struct sheet *
 	aw_sheet_add(table, &row);
 }
 
-static void list_fds(const struct pairs *pairs, pid_t pid, struct sheet *table)
+static void list_fds(const struct pair_rows *pairs, pid_t pid, struct sheet *table)
 {
 	struct dirent *entry;
 	char path[32];
@@ -182,7 +182,7 @@ static void list_fds(const struct pairs *pairs, pid_t pid, struct sheet *table)
 
 void aw_sockets_pairs(pid_t pid, struct sheet *table)
 {
-	struct pairs pairs = { 0 };
+	struct pair_rows pairs = { 0 };
 
 	read_unix(&pairs, pid);
 	if (pairs.count) {

@@ -13,7 +13,8 @@
 
 #define OFFER "anywarp-offer:"
 #define LISTENER "anywarp-listener:"
-#define UNMAPPED 65534u /* the kernel's id for users that a namespace does not map; Debian's nobody, too */
+#define UNMAPPED \
+	65534u /* the kernel's id for users that a namespace does not map; Debian's nobody, too */
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 

@@ -36,9 +36,7 @@ static bool find_client(const struct aw_pair_place *place, ino_t *ino)
  */
 static void bind_name(const struct aw_pair_place *place)
 {
-	struct aw_sock sock = {
-		.is_pair = true, .local = place->local, .remote = place->remote
-	};
+	struct aw_sock sock = { .is_pair = true, .local = place->local, .remote = place->remote };
 	struct stat file;
 
 	if (fstat(place->near, &file) == 0)

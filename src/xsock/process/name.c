@@ -14,7 +14,8 @@
 #include "xsock/base/libc.h"
 
 #define PREFIX "anywarp:"
-#define PAIR_PREFIX "awpair:" /* the end of a server in mode `auto`: the other end is the client's own */
+#define PAIR_PREFIX \
+	"awpair:" /* the end of a server in mode `auto`: the other end is the client's own */
 #define IP_BYTES 16
 #define END_HEX (2 * (IP_BYTES + 2))
 
