@@ -360,3 +360,49 @@ def test_an_end_is_killed(mode):
             test_pair.kinds_of(mode.start([test_pair.PAIRING, "ask", test_pair.port_of(server), "first"]))
             files = test_pair.files_of(server)
         mode.forget(client)
+
+
+DUPLICATES = """
+client = socket.socket()
+others = [client.dup(), socket.socket(fileno=os.dup2(client.fileno(), 50))]
+listener = socket.create_server(("127.0.0.1", 0))
+accepting = in_thread(listener.accept)
+(client if sys.argv[1] == "first" else others[1]).connect(listener.getsockname())
+server = accepting()[0]
+print(*{kind(sock) for sock in (client, server, *others)}, flush=True)
+for sock in (client, *others):
+    exchange(sock, server)
+"""
+
+
+@pytest.mark.parametrize("which", ["first", "last"])
+def test_duplicates_that_are_older_than_the_connection(mode, which):
+    """All of them are the pair."""
+    assert run(mode, DUPLICATES, which) == expected(mode).split()[0]
+
+
+SHARED = """
+client = socket.socket()
+listener = socket.create_server(("127.0.0.1", 0))
+ready, go = os.pipe()
+child = os.fork()
+if (child == 0) == (sys.argv[1] == "parent"):
+    os.read(ready, 1)
+    client.sendall(b"word")
+    os._exit(0) if child == 0 else os.waitpid(child, 0)
+    sys.exit()
+accepting = in_thread(listener.accept)
+client.connect(listener.getsockname())
+server = accepting()[0]
+server.settimeout(10)
+print(kind(client), kind(server), flush=True)
+os.write(go, b"x")
+assert server.recv(4, socket.MSG_WAITALL) == b"word"
+if child:
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.parametrize("which", ["parent", "child"])
+def test_two_processes_have_the_socket_before_it_is_connected(mode, which):
+    assert run(mode, SHARED, which) == "tcp tcp"

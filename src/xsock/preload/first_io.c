@@ -340,10 +340,19 @@ static void cancel_judging(void *arg)
 	release_socket(arg);
 }
 
-/*
- * Judges the connection by a copy of its socket, without the lock, and applies the verdict. Returns
- * 0 with errno unchanged, or -1 with errno.
- */
+/* Judges by a copy of the socket, like, without the lock. The thread may be cancelled while it waits to read. */
+static enum aw_verdict judge(struct aw_sock *sock, const struct aw_sock *like,
+			     const struct aw_first_io_call *call)
+{
+	enum aw_verdict verdict;
+
+	pthread_cleanup_push(cancel_judging, sock);
+	verdict = aw_verdict_judge(like, call);
+	pthread_cleanup_pop(false);
+	return verdict;
+}
+
+/* Judges the connection, and applies the verdict. Returns 0 with errno unchanged, or -1 with errno. */
 static int make_first_io(const struct aw_first_io_call *call)
 {
 	int saved = errno, result;
@@ -366,10 +375,7 @@ static int make_first_io(const struct aw_first_io_call *call)
 	aw_fdtab_unlock();
 	if (!sock || err)
 		return err ? pass_error(call, err) : 0;
-	/* The thread may be cancelled while it waits to read. */
-	pthread_cleanup_push(cancel_judging, sock);
-	verdict = aw_verdict_judge(&like, call);
-	pthread_cleanup_pop(false);
+	verdict = judge(sock, &like, call);
 	aw_quiet_begin(&before);
 	aw_first_io_end_sleep(sock);
 	result = apply_verdict(sock, call, verdict);

@@ -25,8 +25,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct aw_quiet before_lock; /* how the lock's holder was before it took the lock */
 struct aw_entry aw_fdtab_entries[AW_FDTAB_MAX];
 _Atomic(uint32_t) aw_fdtab_users[AW_FDTAB_MAX];
-static _Atomic(uint16_t)
-	born[AW_FDTAB_MAX]; /* of a candidate: aw_fdtab_forks_over when it was made */
+/* Of a candidate: aw_fdtab_forks_over when it was made. */
+static _Atomic(uint16_t) born[AW_FDTAB_MAX];
 static struct aw_pool pool = { .bytes = sizeof(struct aw_sock) };
 struct aw_pool aw_fdtab_registrations = { .bytes = sizeof(struct aw_registration) };
 static unsigned starting; /* the number of sockets in STARTING; under the lock */
