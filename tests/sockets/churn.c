@@ -53,7 +53,8 @@ static const char *const job_names[] = { "read", "write", "poll", NULL };
 static enum way way;
 static enum job job;
 static int listener, dead_end;
-static int64_t end_ms;
+static int64_t length_ms; /* of the test, from the first connection on */
+static _Atomic(int64_t) end_ms; /* 0: no connection yet */
 static atomic_uint connections, faults, ids = 1;
 static atomic_int signalled_fd = -1;
 
@@ -267,13 +268,14 @@ static void *serve_lane(void *arg)
 	static struct stream streams[LANES];
 	struct stream *s = &streams[seed % LANES];
 
-	while (now_ms() < end_ms) {
+	while (!end_ms || now_ms() < end_ms) {
 		if (poll(&pollfd, 1, 50) <= 0)
 			continue;
 		s->fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 		if (s->fd < 0)
 			continue;
-		atomic_fetch_add(&connections, 1);
+		if (atomic_fetch_add(&connections, 1) == 0)
+			end_ms = now_ms() + length_ms;
 		serve_connection(s, &seed);
 	}
 	return NULL;
@@ -296,7 +298,7 @@ static int serve(int ms)
 		return 2;
 	close(pair[1]);
 	dead_end = pair[0];
-	end_ms = now_ms() + ms;
+	length_ms = ms;
 	printf("port %d\n", ntohs(addr.sin_port));
 	if (way == BY_SIGNALLED)
 		start_alarms();
