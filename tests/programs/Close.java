@@ -75,7 +75,7 @@ public class Close {
 		synchronized void add(Link link) {
 			open.add(link);
 			added++;
-			notify();
+			notifyAll(); // join waits there, too
 		}
 
 		synchronized Link take() throws InterruptedException {

@@ -61,7 +61,7 @@ def test_files(scene, site):
         assert scenes.same_file(scene.folder / "webapps" / "ROOT" / f"file{octets}", scene.folder / "got")
         for keep in ("", "-k"):
             ask(scene, keep, requests, f"{site}/file{octets}", octets)
-    # ab opens some more at its end, and closes them; Tomcat's poller accepts late, so that a few are TCP after their patience
+    # ab opens some more at its end, and closes them. Not explained yet: some of a thousand carry octets over TCP.
     scene.judge(scene.port_of_site, silent=True, pair=False)
 
 
