@@ -13,7 +13,7 @@ packages_run="$packages_build rdmacm-utils ibverbs-utils perftest iperf3 iproute
 packages_fuzz="$packages_build clang libclang-rt-$clang-dev"
 packages_programs="redis-server redis-tools memcached nginx-core curl wrk postgresql openssh-server
 	openssh-client openssh-sftp-server vsftpd tnftp rpcsvc-proto libtirpc-dev openbsd-inetd socat golang-go
-	haproxy apache2 apache2-utils rsync git mosquitto mosquitto-clients python3-uvloop python3-aiohttp $ganglia"
+	haproxy apache2 apache2-utils php-fpm php-cli libfcgi-bin rsync git mosquitto mosquitto-clients python3-uvloop python3-aiohttp $ganglia"
 packages_test="$packages_run $packages_fuzz python3-pytest python3-matplotlib tshark qperf abigail-tools
 	groff-base procps strace zsh liburing-dev libnginx-mod-stream libpython$python-testsuite python3-pip $packages_programs"
 packages_ecosystem="$packages_run python3-pytest python3-venv qperf libfabric-bin ucx-utils fio tgt libiscsi-bin

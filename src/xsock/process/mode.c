@@ -83,6 +83,14 @@ bool aw_mode_may_pair(const struct sockaddr *local)
 	return rules && aw_xs_rules_may_be(rules, &q, AW_XS_AUTO);
 }
 
+bool aw_mode_may_connect(void)
+{
+	struct aw_xs_query q = make_query(false, NULL);
+
+	pthread_once(&once, read_rules);
+	return rules && aw_xs_rules_may(rules, &q);
+}
+
 bool aw_mode_may_accept(const struct sockaddr *local)
 {
 	struct aw_xs_query q = make_query(true, local);

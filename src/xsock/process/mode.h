@@ -18,6 +18,8 @@ bool aw_mode_records(void);
 void aw_mode_end_records(void);
 /* Returns whether the rules may give a socket that listens, or connects, a mode that is iWARP. */
 bool aw_mode_may_iwarp(bool listening);
+/* Returns whether the rules may give a socket that connects `on` or `auto`. */
+bool aw_mode_may_connect(void);
 /* Returns whether connections of a listener at local may be in `on` or `auto`. */
 bool aw_mode_may_accept(const struct sockaddr *local);
 /* The same for `auto`: they may become pairs. */

@@ -18,7 +18,7 @@
 /* Adds fd's socket to the table, which then notes its registrations. */
 static void add_to_table(int fd)
 {
-	bool may = aw_mode_may_iwarp(false);
+	bool may = aw_mode_may_connect();
 
 	aw_fdtab_lock();
 	if (may)
