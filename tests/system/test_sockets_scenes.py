@@ -75,8 +75,9 @@ def test_scene(scene, pair, port, tmp_path):
     play(scene, PAIRS[pair], port, tmp_path)
 
 
-def test_called_off(port, tmp_path):
-    play("called_off", PAIRS["auto"], port, tmp_path)
+@pytest.mark.parametrize("mode", ["on", "record"])
+def test_called_off(mode, port, tmp_path):
+    play("called_off", ("off", mode), port, tmp_path)
 
 
 def test_client_comes_at_once(port, tmp_path):
