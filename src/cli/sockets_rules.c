@@ -108,7 +108,7 @@ bool aw_sockets_rules_may_iwarp(const struct sockets_rules *all, const char *pro
 
 	for (int listening = 0; rules && listening < 2; listening++) {
 		q.listening = listening;
-		may |= aw_xs_rules_may_be(rules, &q, AW_XS_ON);
+		may |= aw_xs_rules_may_iwarp(rules, &q);
 	}
 	aw_xs_rules_destroy(rules);
 	return may;

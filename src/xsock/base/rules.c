@@ -146,9 +146,15 @@ bool aw_xs_rules_may_be(const struct aw_xs_rules *rules, const struct aw_xs_quer
 	return mode_without_match(rules) == mode;
 }
 
+bool aw_xs_rules_may_iwarp(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
+{
+	return aw_xs_rules_may_be(rules, q, AW_XS_ON) ||
+	       aw_xs_rules_may_be(rules, q, AW_XS_RSOCKETS);
+}
+
 bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
 {
-	return aw_xs_rules_may_be(rules, q, AW_XS_ON) || aw_xs_rules_may_be(rules, q, AW_XS_AUTO);
+	return aw_xs_rules_may_iwarp(rules, q) || aw_xs_rules_may_be(rules, q, AW_XS_AUTO);
 }
 
 size_t aw_xs_rules_count(const struct aw_xs_rules *rules)

@@ -66,12 +66,14 @@ struct aw_xs_query {
 enum aw_xs_mode aw_xs_rules_mode(const struct aw_xs_rules *rules, const struct aw_xs_query *q);
 
 /*
- * Returns whether the mode may be ON or AUTO once everything is known. A listener is a candidate if
+ * Returns whether the mode may be ON, RSOCKETS or AUTO once everything is known. A listener is a candidate if
  * this holds with remote NULL; each accepted connection is decided by aw_xs_rules_mode() with both
  * addresses. With both addresses NULL: whether the program may have any socket in iWARP mode on
  * that side.
  */
 bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q);
+/* The same for those that are iWARP, ON and RSOCKETS. */
+bool aw_xs_rules_may_iwarp(const struct aw_xs_rules *rules, const struct aw_xs_query *q);
 /* The same for one mode. */
 bool aw_xs_rules_may_be(const struct aw_xs_rules *rules, const struct aw_xs_query *q,
 			enum aw_xs_mode mode);

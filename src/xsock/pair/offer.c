@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/single_threaded.h>
 
+#include "xsock/base/left.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
 #include "xsock/pair/hint.h"
@@ -35,6 +36,7 @@ struct offer {
 	struct aw_pair_place
 		place; /* its beside is a copy of fd, or -1: not yet, or it is in place */
 	struct aw_sock *sock; /* fd's socket, STARTING and held; NULL: not yet */
+	bool goes_on; /* the connect does, behind the offer */
 	struct aw_quiet before;
 };
 
@@ -117,13 +119,17 @@ static bool claim_socket(struct offer *offer)
 	return offer->sock;
 }
 
+/* Lets other calls of this process go on. The socket may be held further, for a connect that is under way. */
 static void release_socket(struct offer *offer)
 {
 	if (offer->sock) {
 		aw_fdtab_lock();
 		if (offer->sock->state == AW_FD_STARTING)
 			aw_fdtab_set_state(offer->sock, AW_FD_CANDIDATE);
-		aw_fdtab_release(offer->sock);
+		if (offer->goes_on)
+			offer->sock->connects++;
+		else
+			aw_fdtab_release(offer->sock);
 		aw_fdtab_unlock();
 	}
 	aw_quiet_end(&offer->before);
@@ -262,6 +268,30 @@ static int connect_and_settle(struct offer *offer, const struct sockaddr *addr, 
 	return result ? aw_fail_with(err) : 0;
 }
 
+static void end_connect(void *sock)
+{
+	int saved = errno;
+
+	aw_fdtab_lock();
+	((struct aw_sock *)sock)->connects--;
+	aw_fdtab_release(sock);
+	aw_fdtab_note_change();
+	aw_fdtab_unlock();
+	errno = saved;
+}
+
+/* Waits by a second call for what the first has begun. The thread may be cancelled. */
+static int connect_on(struct aw_sock *sock, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct _pthread_cleanup_buffer left;
+	int result;
+
+	aw_left_push(&left, end_connect, sock);
+	result = aw_libc()->connect(fd, addr, len);
+	aw_left_pop(&left, 1);
+	return result;
+}
+
 bool aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len, int *result)
 {
 	int saved = errno, err;
@@ -273,11 +303,24 @@ bool aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len, int *r
 		return false;
 	*result = connect_and_settle(&offer, addr, len);
 	err = errno;
+	offer.goes_on = *result != 0 && err == EINPROGRESS && !(offer.flags & O_NONBLOCK);
 	offer_end(&offer);
 	errno = err;
-	if (*result == 0 || err != EINPROGRESS || offer.flags & O_NONBLOCK)
-		return true;
-	/* A second call waits for what the first has begun. */
-	*result = aw_libc()->connect(fd, addr, len);
+	if (offer.goes_on)
+		*result = connect_on(offer.sock, fd, addr, len);
 	return true;
+}
+
+void aw_offer_shut_down(int fd, int how)
+{
+	struct aw_sock *sock;
+	int saved = errno;
+
+	aw_fdtab_lock();
+	while ((sock = aw_fdtab_get(fd)) && sock->connects) {
+		aw_fdtab_await_change_briefly();
+		(void)aw_libc()->shutdown(fd, how);
+	}
+	aw_fdtab_unlock();
+	errno = saved;
 }

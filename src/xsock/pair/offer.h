@@ -20,6 +20,12 @@
 bool aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len, int *result);
 
 /*
+ * shutdown(2) of fd has succeeded. It ends a connect that is under way; where that call was between its two parts, it goes on: shuts
+ * fd down again until the call has returned. Keeps errno. Call without a lock.
+ */
+void aw_offer_shut_down(int fd, int how);
+
+/*
  * Passive end: fd was accepted in mode `auto`, and its number is not known to the program yet. Takes the client's offer if there is
  * one; else fd stays as it is. flags: as accept4(2) has them. Keeps errno. Call without a lock.
  */

@@ -89,6 +89,8 @@ struct aw_sock {
 	/* INTERNAL, and closed with the socket: the TCP socket of a pair, or the registration of a listener; 0: none */
 	int beside;
 	ino_t beside_ino; /* the file that it must still be */
+	unsigned
+		connects; /* blocking calls of connect between the end of their offer and their return (pair/offer.h) */
 	uint16_t born; /* of a candidate: how many forks were over when it was made */
 };
 
@@ -308,6 +310,10 @@ struct aw_sock *aw_fdtab_get_started(int fd);
  * and takes the lock again. May wake for no reason.
  */
 void aw_fdtab_await_change(void);
+/* The same, for about a millisecond at most. */
+void aw_fdtab_await_change_briefly(void);
+/* Wakes the threads in both. The caller holds the lock. */
+void aw_fdtab_note_change(void);
 /* Returns whether fd is BRIDGED; waits while fd's socket is STARTING. Call without the lock. */
 bool aw_fdtab_is_paired(int fd);
 /* The same for the pair that stands for the TCP socket with that inode: fd may be another connection's by now. */

@@ -22,8 +22,6 @@ void aw_fdtab_detach(int fd, enum aw_fd_state then);
 void aw_fdtab_note_number(int fd);
 /* fdtab.c, called with the lock: makes fd, which has no socket, what state says. */
 void aw_fdtab_store_state(int fd, enum aw_fd_state state);
-/* fdtab.c, called with the lock: as aw_fdtab_await_change, for about a millisecond at most. */
-void aw_fdtab_await_change_briefly(void);
 /*
  * fdtab_change.c, called with the lock: hold_users holds sock, which fd leaves, until no thread is in its
  * record by that number; release_left releases those that no thread is in any more.
@@ -51,8 +49,6 @@ void aw_fdtab_handle_forks(void);
 void aw_fdtab_renew(bool locked);
 /* fdtab_fork.c: how many forks of this process and its forefathers are over; it wraps around. */
 extern _Atomic(uint16_t) aw_fdtab_forks_over;
-/* fdtab.c: wakes the threads in aw_fdtab_await_change. The caller holds the lock. */
-void aw_fdtab_note_change(void);
 /* fdtab.c: returns whether a socket is STARTING. The caller holds the lock. */
 bool aw_fdtab_any_starting(void);
 

@@ -72,7 +72,7 @@ bool aw_mode_may_iwarp(bool listening)
 	struct aw_xs_query q = make_query(listening, NULL);
 
 	pthread_once(&once, read_rules);
-	return rules && aw_xs_rules_may_be(rules, &q, AW_XS_ON);
+	return rules && aw_xs_rules_may_iwarp(rules, &q);
 }
 
 bool aw_mode_may_pair(const struct sockaddr *local)

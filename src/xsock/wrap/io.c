@@ -9,6 +9,7 @@
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/pair/end.h"
+#include "xsock/pair/offer.h"
 #include "xsock/preload/end.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/process/sandbox.h"
@@ -234,6 +235,15 @@ static int begin_shutdown(int fd)
 	return aw_first_io_make(fd, AW_FIRST_HAND_OVER, true);
 }
 
+static int shut_down(int fd, int how)
+{
+	int result = aw_libc()->shutdown(fd, how);
+
+	if (result == 0)
+		aw_offer_shut_down(fd, how);
+	return result;
+}
+
 /* shutdown does not wait for a connect: it aborts it. */
 static int shut_down_undecided(int fd, int how)
 {
@@ -251,7 +261,7 @@ static int shut_down_undecided(int fd, int how)
 		return result;
 	if (begin_shutdown(fd))
 		return -1;
-	return aw_framed_shutdown(fd, how, &result) ? result : aw_libc()->shutdown(fd, how);
+	return aw_framed_shutdown(fd, how, &result) ? result : shut_down(fd, how);
 }
 
 AW_WRAPPER int shutdown(int fd, int how)
@@ -262,7 +272,7 @@ AW_WRAPPER int shutdown(int fd, int how)
 		return result;
 	if (aw_fdtab_is_undecided(fd))
 		return shut_down_undecided(fd, how);
-	result = aw_libc()->shutdown(fd, how);
+	result = shut_down(fd, how);
 	if (result == 0 && how != SHUT_RD && aw_end_is_bridged(fd))
 		aw_pair_note_shut(fd);
 	/* A thread that waits for bytes of an extended socket sees the pair's end. */
