@@ -184,6 +184,12 @@ ssize_t aw_record_receive(struct aw_record *record, int fd, const struct iovec *
 ssize_t aw_record_peek(struct aw_record *record, int fd, const struct iovec *iov, int count,
 		       size_t *due);
 
+/*
+ * For a poller that the kernel has told that fd is readable: returns whether a receive returns bytes, the end or an error. False: only a
+ * part of an FPDU has come, and has left the socket; SO_RCVLOWAT keeps pollers asleep until the rest is there.
+ */
+bool aw_record_is_readable(struct aw_record *record, int fd);
+
 /* How many bytes a receive would give (FIONREAD). */
 ssize_t aw_record_pending(struct aw_record *record, int fd);
 

@@ -369,3 +369,50 @@ ssize_t aw_record_hold(struct aw_record *record, int fd)
 		err = read_next(&r);
 	return r.rx->held ? 1 : finish(&r, err);
 }
+
+/* Returns whether all of the next FPDU, of which nothing has left the socket, is among the queued bytes there. */
+static bool is_whole_in_socket(int fd, size_t queued)
+{
+	uint8_t head[FPDU_LEN_FIELD];
+	struct iovec iov = { head, sizeof(head) };
+	size_t payload;
+
+	if (queued >= AW_FRAME_MAX)
+		return true;
+	return aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK) == sizeof(head) &&
+	       (!aw_frame_payload(head, &payload) || queued >= aw_frame_len(payload));
+}
+
+/* Takes what is there of the next FPDU, and leaves an error to the next read. Returns whether a read returns something. */
+static bool hold_part(struct aw_record *record, int fd)
+{
+	struct reader r = { .record = record, .rx = &record->rx, .fd = fd };
+	ssize_t n;
+	int err = 0;
+
+	while (!err && !r.rx->held && !aw_urgent_is_front(r.rx))
+		err = read_next(&r);
+	n = finish(&r, err);
+	if (n < 0 && r.rx->ended)
+		r.rx->error = (int)-n;
+	return err != -EAGAIN;
+}
+
+bool aw_record_is_readable(struct aw_record *record, int fd)
+{
+	struct aw_record_rx *rx = &record->rx;
+	size_t queued = aw_rx_queued(fd);
+
+	/* An empty socket's end or error is a read's to take. */
+	if (!queued || rx->ended || rx->shut || rx->held || rx->mark != AW_MARK_NONE ||
+	    aw_urgent_is_front(rx))
+		return true;
+	if (rx->reply_due) {
+		if (!aw_record_take_answer(record, fd))
+			return rx->verdict != AW_OK;
+		queued = aw_rx_queued(fd);
+	}
+	if (rx->have == 0 && is_whole_in_socket(fd, queued))
+		return true;
+	return hold_part(record, fd);
+}

@@ -38,6 +38,8 @@ __attribute__((noreturn)) void check_failed(const char *file, int line, const ch
 int listener_open(struct sockaddr_in *name);
 int client_open(const struct sockaddr_in *name);
 void ends_open(struct ends *e);
+/* The two ends are a pair of the kernel's, where they are to be one. */
+void check_pair(int client, int server);
 void set_nonblocking(int fd, bool on);
 
 void send_all(int fd, const void *octets, size_t len);

@@ -230,6 +230,38 @@ static void epoll_before_connect(void)
 	CHECK(next(set, 3) == EPOLLIN);
 }
 
+static void *accept_one(void *listener)
+{
+	static int server;
+	server = accept(*(int *)listener, NULL, NULL);
+	CHECK(server >= 0);
+	return &server;
+}
+
+/* The same where another thread accepts at once: in mode auto the set's fd becomes one end of a pair. */
+static void epoll_before_accepted(void)
+{
+	struct sockaddr_in name;
+	int set = epoll_create1(0), listener = listener_open(&name);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	void *server;
+	pthread_t thread = thread_start(accept_one, &listener);
+	control(set, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, 1);
+	int rc = connect(fd, (struct sockaddr *)&name, sizeof(name));
+	CHECK(rc == 0 || errno == EINPROGRESS);
+	CHECK(!pthread_join(thread, &server));
+	CHECK(wait_for(fd, POLLOUT) == POLLOUT);
+	check_pair(fd, *(int *)server);
+	CHECK(next(set, 1) & EPOLLOUT);
+	send_text(*(int *)server, "x");
+	CHECK(next(set, 1) & EPOLLIN);
+	expect_text(fd, "x");
+	control(set, EPOLL_CTL_MOD, fd, EPOLLIN, 2);
+	send_text(*(int *)server, "y");
+	CHECK(next(set, 2) == EPOLLIN);
+	expect_text(fd, "y");
+}
+
 /* The connection is in two sets, and one of them in a third; a closed fd leaves them all. */
 static void epoll_sets(void)
 {
@@ -342,6 +374,7 @@ static const struct row rows[] = {
 	{ "epoll_oneshot", epoll_oneshot },
 	{ "epoll_oneshot_first", epoll_oneshot_first },
 	{ "epoll_before_connect", epoll_before_connect },
+	{ "epoll_before_accepted", epoll_before_accepted },
 	{ "epoll_in_an_old_sandbox", epoll_in_an_old_sandbox },
 	{ "epoll_sets", epoll_sets },
 	{ "epoll_other_kinds", epoll_other_kinds },

@@ -220,6 +220,86 @@ static void full_then_room(void)
 	}
 }
 
+#define WHOLE_PIECE \
+	8192u /* a reader with as small a buffer stops often, and TCP cuts what is sent where its window ends */
+
+struct writer {
+	int fd;
+	size_t len;
+};
+
+static void *write_pieces(void *arg)
+{
+	const struct writer *writer = arg;
+	char piece[WHOLE_PIECE];
+
+	for (size_t done = 0; done < writer->len; done += sizeof(piece)) {
+		pattern_fill(piece, sizeof(piece), done);
+		send_all(writer->fd, piece, sizeof(piece));
+	}
+	return NULL;
+}
+
+static bool is_told_readable(int fd, int way)
+{
+	struct pollfd p = { fd, POLLIN, 0 };
+	struct timespec time = { WAIT_MS / 1000, 0 };
+	struct timeval time_us = { WAIT_MS / 1000, 0 };
+	fd_set in;
+
+	FD_ZERO(&in);
+	FD_SET(fd, &in);
+	switch (way) {
+	case 0:
+		return poll(&p, 1, WAIT_MS) == 1 && p.revents == POLLIN;
+	case 1:
+		return ppoll(&p, 1, &time, NULL) == 1 && p.revents == POLLIN;
+	case 2:
+		return select(fd + 1, &in, NULL, NULL, &time_us) == 1 && FD_ISSET(fd, &in);
+	default:
+		return pselect(fd + 1, &in, NULL, NULL, &time, NULL) == 1 && FD_ISSET(fd, &in);
+	}
+}
+
+/* What is told readable gives a read bytes, however the network cuts what was sent. */
+static void read_when_told(int way, size_t len, int buffer)
+{
+	char piece[WHOLE_PIECE];
+	struct ends e;
+	pthread_t thread;
+	ends_open(&e);
+	struct writer writer = { e.client, len };
+	if (buffer)
+		CHECK(!setsockopt(e.server, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer)));
+	thread = thread_start(write_pieces, &writer);
+	for (size_t done = 0; done < len;) {
+		CHECK(is_told_readable(e.server, way));
+		ssize_t n = recv(e.server, piece, sizeof(piece), MSG_DONTWAIT);
+		CHECK(n > 0);
+		pattern_check(piece, (size_t)n, done);
+		done += (size_t)n;
+	}
+	thread_join(thread);
+}
+
+static void poll_tells_of_bytes(void)
+{
+	read_when_told(0, 512 * WHOLE_PIECE, 0);
+	read_when_told(1, 512 * WHOLE_PIECE, 0);
+}
+
+static void select_tells_of_bytes(void)
+{
+	read_when_told(2, 512 * WHOLE_PIECE, 0);
+	read_when_told(3, 512 * WHOLE_PIECE, 0);
+}
+
+static void small_buffer_tells_of_bytes(void)
+{
+	for (int way = 0; way < 4; way++)
+		read_when_told(way, 16 * WHOLE_PIECE, 16384);
+}
+
 static const struct row rows[] = {
 	{ "poll_bits", poll_bits },
 	{ "poll_listener", poll_listener },
@@ -229,5 +309,8 @@ static const struct row rows[] = {
 	{ "mask_of_wait", mask_of_wait },
 	{ "waits_are_woken", waits_are_woken },
 	{ "full_then_room", full_then_room },
+	{ "poll_tells_of_bytes", poll_tells_of_bytes },
+	{ "select_tells_of_bytes", select_tells_of_bytes },
+	{ "small_buffer_tells_of_bytes", small_buffer_tells_of_bytes },
 };
 const struct rows wait_rows = { rows, ARRAY_LEN(rows) };

@@ -182,6 +182,61 @@ static void end__inside_of_an_fpdu_is_a_reset(void **state)
 	close_ends();
 }
 
+/* A poller is told of an FPDU that comes in two halves when the second one is there, wherever the cut is. */
+static void assert_told_when_whole(size_t payload, size_t cut)
+{
+	static uint8_t fpdu[AW_FRAME_MAX];
+	size_t len;
+
+	connect_ends();
+	aw_frame_put_head(fpdu, payload, 1);
+	memcpy(fpdu + AW_FRAME_HEAD, data, payload);
+	len = aw_frame_put_trailer(fpdu, payload);
+	tcp_send(ends[0].fd, fpdu, cut);
+	await_readable(&ends[1]);
+	assert_false(aw_record_is_readable(&ends[1].record, ends[1].fd));
+	assert_false(ready(&ends[1], POLLIN, 0));
+	tcp_send(ends[0].fd, fpdu + cut, len - cut);
+	await_readable(&ends[1]);
+	assert_true(aw_record_is_readable(&ends[1].record, ends[1].fd));
+	assert_true(ready(&ends[1], POLLIN, 0));
+	assert_int_equal(receive_on(&ends[1], came, LARGE), payload);
+	assert_memory_equal(came, data, payload);
+	assert_false(ready(&ends[1], POLLIN, 0));
+	close_ends();
+}
+
+static void readable__when_an_fpdu_is_whole(void **state)
+{
+	const size_t cuts[] = { 1, FPDU_LEN_FIELD, AW_FRAME_HEAD, AW_FRAME_HEAD + 3 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
+		assert_told_when_whole(4, cuts[i]);
+		assert_told_when_whole(AW_FRAME_PAYLOAD_MAX, cuts[i]);
+	}
+	assert_told_when_whole(4, aw_frame_len(4) - 1);
+	assert_told_when_whole(AW_FRAME_PAYLOAD_MAX, aw_frame_len(AW_FRAME_PAYLOAD_MAX) - 1);
+}
+
+static void readable__leaves_the_error_to_the_read(void **state)
+{
+	uint8_t head[AW_FRAME_HEAD];
+
+	(void)state;
+	connect_ends();
+	aw_frame_put_head(head, 100, 1);
+	tcp_send(ends[0].fd, head, sizeof(head));
+	shutdown(ends[0].fd, SHUT_WR);
+	do
+		await_readable(&ends[1]);
+	while (!aw_record_is_readable(&ends[1].record, ends[1].fd));
+	assert_true(aw_record_is_readable(&ends[1].record, ends[1].fd));
+	assert_int_equal(receive_on(&ends[1], came, LARGE), -ECONNRESET);
+	assert_int_equal(receive_on(&ends[1], came, LARGE), 0);
+	close_ends();
+}
+
 /* The Terminate that the faulty end gets, and nothing behind it. */
 static void assert_terminate(int fd, enum aw_error error)
 {
@@ -390,6 +445,8 @@ int main(void)
 		cmocka_unit_test(send__first_of_all_bytes_is_whole_with_the_smallest_buffer),
 		cmocka_unit_test(end__of_the_stream_comes_behind_its_bytes),
 		cmocka_unit_test(end__inside_of_an_fpdu_is_a_reset),
+		cmocka_unit_test(readable__when_an_fpdu_is_whole),
+		cmocka_unit_test(readable__leaves_the_error_to_the_read),
 		cmocka_unit_test(faults__are_told_by_a_terminate),
 		cmocka_unit_test(faults__of_mpa),
 		cmocka_unit_test(wanted__counts_payload_alone),

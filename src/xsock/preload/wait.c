@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "xsock/base/left.h"
 #include "xsock/base/libc.h"
+#include "xsock/framed/parts.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/overdue.h"
 #include "xsock/process/memory.h"
@@ -198,6 +199,7 @@ int aw_wait_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 			bool over = ready == 0 && aw_deadline_is_over(&deadline);
 
 			ready = copy_events(fds, &wide);
+			ready -= aw_parts_hide_poll(fds, count);
 			if (!ready && !over)
 				ready = -EAGAIN;
 		}
