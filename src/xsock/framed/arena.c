@@ -260,16 +260,15 @@ static void give_up_claim(unsigned number)
 	aw_quiet_end(&before);
 }
 
-static void forget_claims(void)
+void aw_arena_renew_lock(void)
 {
-	for (unsigned i = 0; i < AW_ARENA_SLOTS; i++)
-		atomic_store_explicit(&claims[i], 0, memory_order_relaxed);
+	pthread_mutex_init(&claims_lock, NULL);
 }
 
 void aw_arena_disclaim(void)
 {
-	pthread_mutex_init(&claims_lock, NULL); /* a thread of the parent's may have held it */
-	forget_claims();
+	for (unsigned i = 0; i < AW_ARENA_SLOTS; i++)
+		atomic_store_explicit(&claims[i], 0, memory_order_relaxed);
 }
 
 static bool is_claimed_by_others(unsigned number)
@@ -424,7 +423,7 @@ void aw_arena_abandon(void)
 		if (part)
 			replace_part(part, chunk_size());
 	}
-	forget_claims();
+	aw_arena_disclaim();
 	aw_fdtab_forget(fd);
 	aw_libc()->close(fd);
 }

@@ -66,6 +66,8 @@ void aw_arena_sweep(void);
 void aw_arena_abandon(void);
 /* Forgets the locks on slots: in the child of a fork they are its parent's. */
 void aw_arena_disclaim(void);
+/* Makes the lock anew, in the child of a fork: a thread of its parent's may have held it. */
+void aw_arena_renew_lock(void);
 /*
  * Adds a hold of this process's: the slot's byte stays locked until the last of them is given up. aw_arena_leave
  * gives one up.
