@@ -25,8 +25,6 @@ def test_nio(scene, family):
 
 
 def test_close_by_another_thread(scene):
-    if scene.mode.name == "on":
-        pytest.skip("not right yet: some connections end with EPROTO or an end that nobody made")
     port = scene.port()
     scene.pair = False  # not explained yet: some of a thousand carry octets over TCP
     server = scene.server(f"java -Xshare:auto {CLOSE} serve {scenes.ADDRESS} {port} {CONNECTIONS}", port)
@@ -34,3 +32,4 @@ def test_close_by_another_thread(scene):
     for started in (client, server):
         assert started.wait_exit(SECONDS_MAX) == 0, started.report()
         assert f"{CONNECTIONS // 2} closed, every connection is right" in started.output()
+    scene.judge(port, unused=True)  # a client may have closed a connection before the server looked at it

@@ -10,14 +10,19 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "xsock/base/libc.h"
 #include "xsock/process/proxy.h"
 
 /* Linked in place of the table's other users. */
@@ -25,6 +30,8 @@ int aw_proxy_move_high(int fd)
 {
 	return fd;
 }
+
+#define MOMENT_NS 100000000
 
 static struct aw_slot *slots[AW_ARENA_SLOTS];
 
@@ -131,6 +138,107 @@ static void arena__what_the_dead_have_held_is_free(void **state)
 	leave(AW_ARENA_SLOTS);
 }
 
+/* The hook of a test that watches the locks of the arena's file: runs when this process is about to unlock a slot. */
+static void (*at_unlock)(void);
+static struct aw_slot *left;
+static int seen;
+
+static int watched_fcntl(int fd, int cmd, ...)
+{
+	va_list args;
+	struct flock *lock;
+
+	va_start(args, cmd);
+	lock = va_arg(args, void *);
+	va_end(args);
+	if (cmd == F_SETLK && lock->l_type == F_UNLCK && at_unlock)
+		at_unlock();
+	return fcntl(fd, cmd, lock);
+}
+
+static void leave_watched(struct aw_slot *slot, void (*hook)(void))
+{
+	(void)aw_libc();
+	aw_libc_table.fcntl = watched_fcntl;
+	left = slot;
+	seen = 0;
+	at_unlock = hook;
+	aw_arena_leave(slot);
+	at_unlock = NULL;
+	aw_libc_table.fcntl = fcntl;
+}
+
+static void sweep(void)
+{
+	seen++;
+	assert_null(aw_arena_find(aw_arena_number(left)));
+	aw_arena_sweep();
+}
+
+/* Another thread may sweep when a lock has gone: a hold that still counted would be a dead process's. */
+static void arena__a_hold_goes_before_its_lock(void **state)
+{
+	struct aw_slot *slot = aw_arena_take(42);
+
+	(void)state;
+	aw_arena_hold(slot);
+	leave_watched(slot, sweep);
+	assert_int_equal(seen, 0); /* it has the other hold */
+	leave_watched(slot, sweep);
+	assert_int_equal(seen, 1);
+}
+
+static struct aw_slot *retaken;
+static sem_t is_retaken;
+
+static void *retake(void *unused)
+{
+	(void)unused;
+	retaken = aw_arena_take(43);
+	sem_post(&is_retaken);
+	return NULL;
+}
+
+static pthread_t retaker;
+
+/* Gives another thread a moment to overtake. */
+static void retake_meanwhile(void)
+{
+	struct timespec end = aw_clock_after(CLOCK_REALTIME, MOMENT_NS);
+
+	at_unlock = NULL;
+	assert_int_equal(pthread_create(&retaker, NULL, retake, NULL), 0);
+	(void)sem_timedwait(&is_retaken, &end);
+}
+
+/* Returns whether a child of this process sees its lock. */
+static bool is_locked(const struct aw_slot *slot)
+{
+	struct flock lock = aw_entry_lock(aw_arena_number(slot), F_WRLCK);
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(fcntl(aw_arena_fd(), F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void arena__a_slot_that_is_taken_while_it_is_left_is_locked(void **state)
+{
+	struct aw_slot *slot = aw_arena_take(42);
+
+	(void)state;
+	assert_int_equal(sem_init(&is_retaken, 0, 0), 0);
+	leave_watched(slot, retake_meanwhile);
+	assert_int_equal(pthread_join(retaker, NULL), 0);
+	assert_ptr_equal(retaken, slot);
+	assert_true(is_locked(slot));
+	aw_arena_leave(slot);
+	assert_false(is_locked(slot));
+}
+
 static uint64_t arena_bytes(void)
 {
 	struct stat file;
@@ -139,7 +247,6 @@ static uint64_t arena_bytes(void)
 	return (uint64_t)file.st_blocks * 512;
 }
 
-/* A slot gives back what long FPDUs have filled; sixteen of the five hundred keep their pages, and all keep their first. */
 /* A thread of the process goes on with a slot whose fd the process has closed. */
 static void arena__a_slot_is_the_process_s_until_its_last_hold(void **state)
 {
@@ -151,6 +258,7 @@ static void arena__a_slot_is_the_process_s_until_its_last_hold(void **state)
 	leave(AW_ARENA_SLOTS);
 }
 
+/* A slot gives back what long FPDUs have filled; sixteen of the five hundred keep their pages, and all keep their first. */
 static void arena__slots_that_are_free_give_their_pages_back(void **state)
 {
 	const unsigned count = 500;
@@ -261,6 +369,8 @@ int main(void)
 		cmocka_unit_test(arena__a_slot_is_held_by_several),
 		cmocka_unit_test(arena__what_the_dead_have_held_is_free),
 		cmocka_unit_test(arena__a_slot_is_the_process_s_until_its_last_hold),
+		cmocka_unit_test(arena__a_hold_goes_before_its_lock),
+		cmocka_unit_test(arena__a_slot_that_is_taken_while_it_is_left_is_locked),
 		cmocka_unit_test(arena__slots_that_are_free_give_their_pages_back),
 		cmocka_unit_test(arena__slots_of_the_dead_give_their_pages_back),
 		cmocka_unit_test(arena__the_lowest_free_slot_is_taken),

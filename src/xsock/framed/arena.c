@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The arena of this process. The process maps slots in chunks, each when it first uses a slot of
-// the chunk; a chunk stays mapped. The words of the table are atomic, so that no function here
-// needs a lock.
+// the chunk; a chunk stays mapped. The words of the table are atomic.
+//
+// The word of a slot counts its holds, and a process locks the byte of each slot that it holds: what is held and locked by nobody is a
+// killed process's. So this process claims a slot before its hold counts, or while that is FRESH, and gives the claim up after the hold:
+// a sweep between the two would free the slot for another connection, and the hold that goes then would be that one's.
 #include "xsock/framed/arena.h"
 
 #include <fcntl.h>
@@ -16,6 +19,7 @@
 #include "xsock/base/libc.h"
 #include "xsock/process/fdtab.h"
 #include "xsock/process/proxy.h"
+#include "xsock/process/quiet.h"
 
 #define CHUNK_SLOTS 64u /* 9.5 MB of address space */
 #define SWEEP_SLOTS 64u /* so many slots of killed processes may keep their pages */
@@ -25,6 +29,8 @@ static _Atomic(char *) chunks[AW_ARENA_SLOTS / CHUNK_SLOTS];
 static int arena_fd = -1;
 /* How many holds of this process lock each slot: F_GETLK does not report a process's own locks. */
 static _Atomic(uint16_t) claims[AW_ARENA_SLOTS];
+/* Held while a count of claims and the file's lock change: one thread may take the slot that another one has just left. */
+static pthread_mutex_t claims_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
  * Maps a part of the arena; it uses memory only for pages that are used, and is left out of core
@@ -229,9 +235,34 @@ bool aw_arena_claim(const struct aw_slot *slot)
 {
 	unsigned number = aw_arena_number(slot);
 	struct flock lock = aw_entry_lock(number, F_RDLCK);
+	struct aw_quiet before;
+	bool is_locked;
 
+	aw_quiet_begin(&before);
+	pthread_mutex_lock(&claims_lock);
 	atomic_fetch_add(&claims[number], 1);
-	return aw_libc()->fcntl(arena_fd, F_SETLK, &lock) == 0;
+	is_locked = aw_libc()->fcntl(arena_fd, F_SETLK, &lock) == 0;
+	pthread_mutex_unlock(&claims_lock);
+	aw_quiet_end(&before);
+	return is_locked;
+}
+
+static void give_up_claim(unsigned number)
+{
+	struct flock lock = aw_entry_lock(number, F_UNLCK);
+	struct aw_quiet before;
+
+	aw_quiet_begin(&before);
+	pthread_mutex_lock(&claims_lock);
+	if (atomic_fetch_sub(&claims[number], 1) == 1)
+		(void)aw_libc()->fcntl(arena_fd, F_SETLK, &lock);
+	pthread_mutex_unlock(&claims_lock);
+	aw_quiet_end(&before);
+}
+
+void aw_arena_renew_lock(void)
+{
+	pthread_mutex_init(&claims_lock, NULL);
 }
 
 void aw_arena_disclaim(void)
@@ -337,8 +368,8 @@ void aw_arena_share(struct aw_slot *slot)
 
 void aw_arena_hold(struct aw_slot *slot)
 {
-	aw_arena_share(slot);
 	(void)aw_arena_claim(slot);
+	aw_arena_share(slot);
 }
 
 void aw_arena_unshare(struct aw_slot *slot)
@@ -349,13 +380,11 @@ void aw_arena_unshare(struct aw_slot *slot)
 void aw_arena_leave(struct aw_slot *slot)
 {
 	unsigned number = aw_arena_number(slot);
-	struct flock lock = aw_entry_lock(number, F_UNLCK);
 
 	if (number == AW_ARENA_SLOTS)
 		return;
-	if (atomic_fetch_sub(&claims[number], 1) == 1)
-		(void)aw_libc()->fcntl(arena_fd, F_SETLK, &lock);
 	aw_arena_unshare(slot);
+	give_up_claim(number);
 }
 
 bool aw_arena_is_of(const uid_t users[3])

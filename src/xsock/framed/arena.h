@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Records in memory that processes share: one sealed memfd for a process and those that it forks or
 // becomes by exec. The memory holds no pointers. A slot belongs to the processes that hold it; the
-// last one that gives it up frees it. Functions here take no lock unless their comment names one.
+// last one that gives it up frees it. Functions here take no lock but short ones of their own.
 // Called by this directory and preload/.
 #ifndef XSOCK_FRAMED_ARENA_H
 #define XSOCK_FRAMED_ARENA_H
@@ -66,6 +66,8 @@ void aw_arena_sweep(void);
 void aw_arena_abandon(void);
 /* Forgets the locks on slots: in the child of a fork they are its parent's. */
 void aw_arena_disclaim(void);
+/* Makes the lock anew, in the child of a fork: a thread of its parent's may have held it. */
+void aw_arena_renew_lock(void);
 /*
  * Adds a hold of this process's: the slot's byte stays locked until the last of them is given up. aw_arena_leave
  * gives one up.

@@ -129,14 +129,15 @@ static inline void aw_table_unshare(struct aw_arena_table *table, unsigned numbe
 {
 	struct aw_arena_entry *entry = &table->entries[number];
 	uint64_t word = atomic_load(&entry->word);
-	bool is_last = (word & AW_ENTRY_HOLDERS) == 1;
+	bool is_last;
 
-	if (is_last && number >= AW_ARENA_WARM)
-		(void)madvise((char *)slot + AW_ARENA_PAGE, aw_arena_slot_size() - AW_ARENA_PAGE,
-			      MADV_REMOVE);
-	while (word & AW_ENTRY_HOLDERS &&
-	       !atomic_compare_exchange_weak(&entry->word, &word, word - 1))
-		;
+	do {
+		is_last = (word & AW_ENTRY_HOLDERS) == 1;
+		if (is_last && number >= AW_ARENA_WARM)
+			(void)madvise((char *)slot + AW_ARENA_PAGE,
+				      aw_arena_slot_size() - AW_ARENA_PAGE, MADV_REMOVE);
+	} while (word & AW_ENTRY_HOLDERS &&
+		 !atomic_compare_exchange_weak(&entry->word, &word, word - 1));
 	if (is_last)
 		aw_table_lower_next(table, number);
 }

@@ -17,6 +17,7 @@ const struct aw_fdtab_hooks aw_fdtab_hooks = {
 	.leave_slot = aw_arena_leave,
 	.keep_slot = aw_slot_keep,
 	.at_fork = aw_framed_at_fork,
+	.renew_locks = aw_arena_renew_lock,
 };
 
 /* The thread sanitizer's runtime, where it is linked into the program: it is to be called before it sees another call. */

@@ -58,6 +58,8 @@ void aw_fdtab_renew(bool locked)
 	if (!locked)
 		pthread_mutex_init(&lock, NULL);
 	pthread_cond_init(&changed, NULL);
+	if (aw_fdtab_hooks.renew_locks)
+		aw_fdtab_hooks.renew_locks();
 	for (int fd = 0; fd < fd_end; fd++)
 		if (atomic_load_explicit(aw_fdtab_users_of(fd), memory_order_relaxed))
 			atomic_store(aw_fdtab_users_of(fd), 0);

@@ -107,7 +107,7 @@ extern _Atomic(unsigned) aw_fdtab_listeners;
 extern _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
 /*
  * Calls of the table to the rooms above it. preload/begin.c defines the table of them, which no constructor has to fill:
- * another library's may use sockets first. settle and at_fork may be NULL.
+ * another library's may use sockets first. settle, at_fork and renew_locks may be NULL.
  */
 struct aw_fdtab_hooks {
 	/* Called without the lock before a fork: decides the undecided sockets. */
@@ -118,6 +118,8 @@ struct aw_fdtab_hooks {
 	void (*keep_slot)(struct aw_slot *slot, int fd);
 	/* Called with the lock: this process is about to fork, or is the child of a fork. */
 	void (*at_fork)(bool in_child);
+	/* Called in the child of a fork, before all else: makes the locks anew that a thread of the parent's may have held. */
+	void (*renew_locks)(void);
 };
 extern const struct aw_fdtab_hooks aw_fdtab_hooks;
 
