@@ -70,6 +70,7 @@ class Tap:
         self.socket.setblocking(False)
         self.opened, self.requests, self.replies, self.records, self.carried = ({}, {}, {}, {}, {})
         self.begun = {}  # by source and target: the sequence number of the first octet
+        self.finished = set()  # those that have sent a FIN
 
     def enlarge(self):
         try:
@@ -109,14 +110,18 @@ class Tap:
             self.replies.setdefault(source, set()).add((target, tcp[4:8]))
 
     def note_octets(self, source, target, flags, number, octets):
-        """A FIN or RST stands behind what its end has sent. Who was connected to, has a port of opened."""
+        """A FIN or RST stands behind what its end has sent, a RST behind that end's FIN too, which counts as an octet. Who was
+        connected to, has a port of opened."""
         if flags & SYN:
             self.begun[source, target] = number + 1
-        elif flags & (FIN | RST) and (source, target) in self.begun:
-            sent = (number + octets - self.begun[source, target]) % 2**32
+            self.finished.discard((source, target))
+        elif flags & (FIN | RST) and {(source, target), (target, source)} <= self.begun.keys():
+            sent = (number + octets - self.begun[source, target] - (flags & RST and (source, target) in self.finished)) % 2**32
             port, client = (target, source) if target in self.opened else (source, target)
             if 0 < sent < 2**31:
                 self.carried.setdefault(port, set()).add((client, self.begun[client, port]))
+            if flags & FIN:
+                self.finished.add((source, target))
 
     def seen(self, port):
         """The Seen of a listener's port so far."""

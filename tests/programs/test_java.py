@@ -26,7 +26,6 @@ def test_nio(scene, family):
 
 def test_close_by_another_thread(scene):
     port = scene.port()
-    scene.pair = False  # not explained yet: some of a thousand carry octets over TCP
     server = scene.server(f"java -Xshare:auto {CLOSE} serve {scenes.ADDRESS} {port} {CONNECTIONS}", port)
     client = scene.start(f"java -Xshare:auto {CLOSE} talk {scenes.ADDRESS} {port} {CONNECTIONS}", scene.mode.client)
     for started in (client, server):

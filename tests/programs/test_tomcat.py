@@ -61,8 +61,8 @@ def test_files(scene, site):
         assert scenes.same_file(scene.folder / "webapps" / "ROOT" / f"file{octets}", scene.folder / "got")
         for keep in ("", "-k"):
             ask(scene, keep, requests, f"{site}/file{octets}", octets)
-    # ab opens some more at its end, and closes them. Not explained yet: some of a thousand carry octets over TCP.
-    scene.judge(scene.port_of_site, silent=True, pair=False)
+    # ab opens some more at its end, and closes them.
+    scene.judge(scene.port_of_site, silent=True)
 
 
 def ask(scene, keep, requests, url, octets):
