@@ -71,7 +71,7 @@ def test_the_status_tells_of_the_connection(scene):
         if scene.mode.iwarp:  # the proxy may still be at its start
             started.wait_until(lambda asked=started: "established" in scene.status(asked), "a row")
         said = scene.status(started)
-        if scene.mode.iwarp:
+        if scene.mode.iwarp or scene.mode.pair:
             assert peer in said and "established" in said and f" {scene.mode.server} " in said, said
         else:
             assert "established" not in said, said
