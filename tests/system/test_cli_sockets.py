@@ -319,4 +319,5 @@ def test_a_program_with_other_rights_is_not_started(tmp_path):
 
 @needs_library
 def test_a_program_that_loads_the_library_is_started():
-    assert sockets("--rule", "on", "--", "true").returncode == 0
+    done = sockets("--rule", "on", "--", "true", **PRELOADED)
+    assert done.returncode == 0, done.stderr
