@@ -159,13 +159,12 @@ static int watched_fcntl(int fd, int cmd, ...)
 static void leave_watched(struct aw_slot *slot, void (*hook)(void))
 {
 	(void)aw_libc();
-	aw_libc_table.fcntl = watched_fcntl;
+	aw_libc_table.fcntl = watched_fcntl; /* for good: the hook's thread may outlast this call */
 	left = slot;
 	seen = 0;
 	at_unlock = hook;
 	aw_arena_leave(slot);
 	at_unlock = NULL;
-	aw_libc_table.fcntl = fcntl;
 }
 
 static void sweep(void)
