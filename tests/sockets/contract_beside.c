@@ -135,6 +135,18 @@ static void fork_beside_connect(void)
 	late_end(&l);
 }
 
+/* The child has the file, and not the thread that connects. */
+static void shutdown_in_a_child_beside_connect(void)
+{
+	struct late l;
+	late_open(&l);
+	pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0)
+		_exit(shutdown(l.client, SHUT_RDWR) != 0);
+	reap(child);
+}
+
 static struct late *interrupted;
 
 /* The connection stands when the handler returns, and the kernel begins the call anew. */
@@ -341,6 +353,7 @@ static const struct row rows[] = {
 	{ "select_beside_connect", select_beside_connect },
 	{ "shutdown_beside_connect", shutdown_beside_connect },
 	{ "fork_beside_connect", fork_beside_connect },
+	{ "shutdown_in_a_child_beside_connect", shutdown_in_a_child_beside_connect },
 	{ "connect_restarts", connect_restarts },
 	{ "close_beside_accept", close_beside_accept },
 	{ "oneshot_beside_wait", oneshot_beside_wait },

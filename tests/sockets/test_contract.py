@@ -46,7 +46,8 @@ BRIDGED = {"stdio_streams", "peek_offset_before", "untouched", "inetd_style", "p
 SILENT = {"no_files"}
 NO_RECORD = "is no record"
 # Another thread's call, which connect lets wait for as long as it waits for the server, is what makes the server accept.
-BESIDE_CONNECT = {"poll_beside_connect", "select_beside_connect", "shutdown_beside_connect", "fork_beside_connect", "connect_restarts"}
+BESIDE_CONNECT = {"poll_beside_connect", "select_beside_connect", "shutdown_beside_connect", "fork_beside_connect", "connect_restarts",
+                  "shutdown_in_a_child_beside_connect"}
 MODES = conftest.MODES if conftest.SANITIZER else conftest.ALL_MODES
 
 

@@ -60,9 +60,13 @@ void aw_fdtab_renew(bool locked)
 	pthread_cond_init(&changed, NULL);
 	if (aw_fdtab_hooks.renew_locks)
 		aw_fdtab_hooks.renew_locks();
-	for (int fd = 0; fd < fd_end; fd++)
+	/* The threads that were in calls are the parent's. */
+	for (int fd = 0; fd < fd_end; fd++) {
 		if (atomic_load_explicit(aw_fdtab_users_of(fd), memory_order_relaxed))
 			atomic_store(aw_fdtab_users_of(fd), 0);
+		if (aw_fdtab_entries[fd].sock)
+			aw_fdtab_entries[fd].sock->connects = 0;
+	}
 	aw_fdtab_end_parents_changes(fd_end);
 }
 
