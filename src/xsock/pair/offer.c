@@ -40,6 +40,8 @@ struct offer {
 	struct aw_quiet before;
 };
 
+static _Atomic(unsigned) going_on; /* the sum of aw_sock.connects */
+
 static int wait_ms(void)
 {
 	static _Atomic(int) known = -1;
@@ -126,10 +128,12 @@ static void release_socket(struct offer *offer)
 		aw_fdtab_lock();
 		if (offer->sock->state == AW_FD_STARTING)
 			aw_fdtab_set_state(offer->sock, AW_FD_CANDIDATE);
-		if (offer->goes_on)
+		if (offer->goes_on) {
 			offer->sock->connects++;
-		else
+			going_on++;
+		} else {
 			aw_fdtab_release(offer->sock);
+		}
 		aw_fdtab_unlock();
 	}
 	aw_quiet_end(&offer->before);
@@ -274,6 +278,7 @@ static void end_connect(void *sock)
 
 	aw_fdtab_lock();
 	((struct aw_sock *)sock)->connects--;
+	going_on--;
 	aw_fdtab_release(sock);
 	aw_fdtab_note_change();
 	aw_fdtab_unlock();
@@ -316,6 +321,8 @@ void aw_offer_shut_down(int fd, int how)
 	struct aw_sock *sock;
 	int saved = errno;
 
+	if (!going_on)
+		return;
 	aw_fdtab_lock();
 	while ((sock = aw_fdtab_get(fd)) && sock->connects) {
 		aw_fdtab_await_change_briefly();
