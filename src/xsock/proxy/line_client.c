@@ -31,26 +31,26 @@ static struct line_client *client_of(struct aw_line *line)
 	return (struct line_client *)line;
 }
 
-static ssize_t client_send(struct aw_line *line, const struct iovec *iov, int flags)
+/* Returns what a call moves: nothing, and at_end where the client has ended its stream. */
+static ssize_t move_nothing(const struct line_client *client, ssize_t at_end)
 {
-	const struct line_client *client = client_of(line);
-
-	(void)iov;
-	(void)flags;
 	if (client->error)
 		return -client->error;
-	return client->ended ? -EPIPE : -EAGAIN;
+	return client->ended ? at_end : -EAGAIN;
+}
+
+static ssize_t client_send(struct aw_line *line, const struct iovec *iov, int flags)
+{
+	(void)iov;
+	(void)flags;
+	return move_nothing(client_of(line), -EPIPE);
 }
 
 static ssize_t client_recv(struct aw_line *line, const struct iovec *iov, int flags)
 {
-	const struct line_client *client = client_of(line);
-
 	(void)iov;
 	(void)flags;
-	if (client->error)
-		return -client->error;
-	return client->ended ? 0 : -EAGAIN;
+	return move_nothing(client_of(line), 0);
 }
 
 /* Does nothing: nothing has been sent. */
