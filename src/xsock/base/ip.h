@@ -3,6 +3,7 @@
 #ifndef XSOCK_BASE_IP_H
 #define XSOCK_BASE_IP_H
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,6 +33,21 @@ static inline bool aw_ip_get(const struct sockaddr *addr, uint8_t ip[16], uint16
 	memcpy(ip, &v6.sin6_addr, 16);
 	*port = v6.sin6_port;
 	return true;
+}
+
+static inline bool aw_ip_is_v4(const uint8_t ip[16])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return memcmp(ip, mapped, sizeof(mapped)) == 0;
+}
+
+/* Writes the address as people do. */
+static inline void aw_ip_write(const uint8_t ip[16], char text[INET6_ADDRSTRLEN])
+{
+	bool v4 = aw_ip_is_v4(ip);
+
+	(void)inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? ip + 12 : ip, text, INET6_ADDRSTRLEN);
 }
 
 #endif

@@ -26,7 +26,7 @@ struct address {
 
 static struct address address_of(const struct sockaddr *sa)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff }, any[16];
+	static const uint8_t any[16];
 	struct address a = { .family = sa ? sa->sa_family : AF_UNSPEC };
 	uint8_t ip[16];
 
@@ -34,9 +34,8 @@ static struct address address_of(const struct sockaddr *sa)
 	if (!sa || !aw_ip_get(sa, ip, &a.port))
 		return a;
 	a.port = ntohs(a.port);
-	a.family = memcmp(ip, mapped, sizeof(mapped)) == 0 ? AF_INET : AF_INET6;
-	memcpy(a.bytes, a.family == AF_INET ? ip + sizeof(mapped) : ip,
-	       a.family == AF_INET ? 4 : 16);
+	a.family = aw_ip_is_v4(ip) ? AF_INET : AF_INET6;
+	memcpy(a.bytes, a.family == AF_INET ? ip + 12 : ip, a.family == AF_INET ? 4 : 16);
 	if (memcmp(a.bytes, any, sizeof(any)) == 0)
 		a.family = AF_UNSPEC;
 	return a;

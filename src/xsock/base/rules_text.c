@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/slice.h"
+#include "xsock/base/ip.h"
 #include "xsock/base/rule.h"
 
 #include <arpa/inet.h>
@@ -109,7 +110,6 @@ static bool read_program(struct aw_slice value, struct aw_xs_rule *rule, struct 
  */
 static bool read_address(struct aw_slice text, struct rule_net *net, unsigned *bits_less)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	char string[INET6_ADDRSTRLEN];
 
 	*bits_less = 0;
@@ -123,7 +123,7 @@ static bool read_address(struct aw_slice text, struct rule_net *net, unsigned *b
 	net->family = AF_INET6;
 	if (inet_pton(AF_INET6, string, net->bytes) != 1)
 		return false;
-	if (memcmp(net->bytes, mapped, sizeof(mapped)) == 0) {
+	if (aw_ip_is_v4(net->bytes)) {
 		net->family = AF_INET;
 		memmove(net->bytes, net->bytes + 12, 4);
 		memset(net->bytes + 4, 0, 12);

@@ -2,9 +2,7 @@
 // The line. Strangers may come by the thousand: so many lines a second are written, and the rest is left out.
 #include "xsock/framed/refusal.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "xsock/base/ip.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
 
@@ -30,21 +29,6 @@ static bool may_write_line(void)
 	return atomic_fetch_add(&lines, 1) < LINES_A_SECOND;
 }
 
-/* Writes the peer's address to text. Returns its port. */
-static unsigned name_peer(const struct sockaddr_storage *peer, char text[INET6_ADDRSTRLEN])
-{
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
-
-	if (peer->ss_family == AF_INET)
-		inet_ntop(AF_INET, &v4->sin_addr, text, INET6_ADDRSTRLEN);
-	else if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
-		inet_ntop(AF_INET, &v6->sin6_addr.s6_addr[12], text, INET6_ADDRSTRLEN);
-	else
-		inet_ntop(AF_INET6, &v6->sin6_addr, text, INET6_ADDRSTRLEN);
-	return ntohs(peer->ss_family == AF_INET ? v4->sin_port : v6->sin6_port);
-}
-
 void aw_refusal_log(int fd, const struct sockaddr_storage *peer, enum aw_refusal why)
 {
 	static const char *const reasons[] = {
@@ -60,18 +44,18 @@ void aw_refusal_log(int fd, const struct sockaddr_storage *peer, enum aw_refusal
 	struct sockaddr_storage found;
 	socklen_t len = sizeof(found);
 	int saved = errno;
-	unsigned port = 0;
+	uint8_t ip[16];
+	uint16_t port = 0;
 
 	if (!peer && aw_libc()->getpeername(fd, (struct sockaddr *)&found, &len) == 0)
 		peer = &found;
-	if (peer)
-		port = name_peer(peer, text);
-
+	if (peer && aw_ip_get((const struct sockaddr *)peer, ip, &port))
+		aw_ip_write(ip, text);
 	if (may_write_line())
 		aw_log(AW_LOG_ERROR,
 		       "fd %d cannot be iWARP with peer %s port %u: %s: run the peer under 'anywarp sockets "
 		       "--rule on', or leave it to TCP: --rule 'off remote=%s'%s%s%s",
-		       fd, text, port, reasons[why], text,
+		       fd, text, ntohs(port), reasons[why], text,
 		       why < AW_REFUSAL_OTHER_SERVER
 			       ? ""
 			       : "; a server of rdma-core's rsockets: --rule 'rsockets remote=",

@@ -16,8 +16,6 @@
 #define UNMAPPED \
 	65534u /* the kernel's id for users that a namespace does not map; Debian's nobody, too */
 
-static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
 bool aw_pair_end_of(const struct sockaddr *addr, struct aw_tcp_end *end)
 {
 	memset(end, 0, sizeof(*end));
@@ -28,8 +26,7 @@ static bool is_loopback(const uint8_t ip[16])
 {
 	static const uint8_t one[16] = { [15] = 1 };
 
-	return memcmp(ip, one, sizeof(one)) == 0 ||
-	       (memcmp(ip, mapped, sizeof(mapped)) == 0 && ip[12] == 127);
+	return memcmp(ip, one, sizeof(one)) == 0 || (aw_ip_is_v4(ip) && ip[12] == 127);
 }
 
 bool aw_pair_is_local(const struct aw_tcp_end *a, const struct aw_tcp_end *b)
@@ -81,7 +78,7 @@ socklen_t aw_pair_listener_name(const struct aw_tcp_end *at, struct sockaddr_un 
 	uint8_t ip[16];
 
 	memcpy(ip, at->ip, sizeof(ip));
-	if (memcmp(ip, mapped, sizeof(mapped)) == 0 && memcmp(ip + 12, none, sizeof(none)) == 0)
+	if (aw_ip_is_v4(ip) && memcmp(ip + 12, none, sizeof(none)) == 0)
 		memset(ip, 0, sizeof(ip));
 	text = add_hex(text, &user, sizeof(user));
 	text = add_hex(text, ip, sizeof(ip));

@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "xsock/base/ip.h"
 #include "xsock/base/libc.h"
 #include "xsock/pair/spare.h"
 
@@ -22,18 +23,11 @@ struct diag_answer {
 	uint8_t more[256];
 };
 
-static bool is_ipv4(const struct aw_tcp_end *end)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	return memcmp(end->ip, mapped, sizeof(mapped)) == 0;
-}
-
 /* own: the address of the socket that is looked for. The kernel finds a socket by its IPv4 addresses also where it is one of IPv6. */
 static void fill_request(struct diag_request *request, const struct aw_tcp_end *own,
 			 const struct aw_tcp_end *peer)
 {
-	bool v4 = is_ipv4(own) && is_ipv4(peer);
+	bool v4 = aw_ip_is_v4(own->ip) && aw_ip_is_v4(peer->ip);
 	struct inet_diag_sockid *id = &request->body.id;
 	size_t at = v4 ? 12 : 0;
 
