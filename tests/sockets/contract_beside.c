@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define TURNS 100
@@ -348,6 +349,55 @@ static void dup_beside_first(void)
 	}
 }
 
+static void take_signal(int number)
+{
+	(void)number;
+}
+
+/* A client that has connected without waiting, and looks at its socket when gate is readable. */
+static void run_late_client(const struct sockaddr_in *name, int gate)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	CHECK(fd >= 0);
+	CHECK(!connect(fd, (const struct sockaddr *)name, sizeof(*name)) || errno == EINPROGRESS);
+	CHECK(wait_for(gate, POLLIN));
+	CHECK(wait_for(fd, POLLOUT) & POLLOUT);
+	set_nonblocking(fd, false);
+	expect_end(fd);
+	send_text(fd, "x");
+	_exit(0);
+}
+
+/* The child ends at once, or sleeps until the client says something: no signal ends that sleep. */
+static void shutdown_first_in_a_child(void)
+{
+	struct sockaddr_in name;
+	siginfo_t ended = { 0 };
+	int listener = listener_open(&name), gate = eventfd(0, 0);
+	pid_t client = fork();
+	CHECK(client >= 0);
+	if (client == 0)
+		run_late_client(&name, gate);
+	int server = accept(listener, NULL, NULL);
+	CHECK(server >= 0);
+	set_nonblocking(server, true);
+	signal(SIGUSR1, take_signal);
+	pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0)
+		_exit(shutdown(server, SHUT_WR) != 0);
+	for (int turn = 0; turn < 30 && !ended.si_pid; turn++) {
+		CHECK(!kill(child, SIGUSR1));
+		poll(NULL, 0, 1);
+		CHECK(!waitid(P_PID, (id_t)child, &ended, WEXITED | WNOHANG | WNOWAIT));
+	}
+	CHECK(!eventfd_write(gate, 1));
+	reap(child);
+	CHECK(wait_for(server, POLLIN) & POLLIN);
+	expect_text(server, "x");
+	reap(client);
+}
+
 static const struct row rows[] = {
 	{ "poll_beside_connect", poll_beside_connect },
 	{ "select_beside_connect", select_beside_connect },
@@ -360,5 +410,6 @@ static const struct row rows[] = {
 	{ "nonblocking_beside_first", nonblocking_beside_first },
 	{ "options_beside_first", options_beside_first },
 	{ "dup_beside_first", dup_beside_first },
+	{ "shutdown_first_in_a_child", shutdown_first_in_a_child },
 };
 const struct rows beside_rows = { rows, ARRAY_LEN(rows) };

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -313,6 +314,64 @@ static void inetd_style(void)
 	reap(child);
 }
 
+/* Returns when a child that executes a program sleeps. */
+static void await_program(pid_t child, const char *name)
+{
+	char path[64], text[256], wanted[64];
+	snprintf(path, sizeof(path), "/proc/%d/stat", child);
+	snprintf(wanted, sizeof(wanted), "(%s) S ", name);
+	do {
+		FILE *file = fopen(path, "r");
+		CHECK(file && fgets(text, sizeof(text), file));
+		fclose(file);
+		sched_yield();
+	} while (!strstr(text, wanted));
+}
+
+/* A client that does not wait in connect, and looks at its socket when gate is readable. */
+static void talk_through_cat(const struct sockaddr_in *name, int gate)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	CHECK(fd >= 0);
+	CHECK(!connect(fd, (const struct sockaddr *)name, sizeof(*name)) || errno == EINPROGRESS);
+	CHECK(wait_for(gate, POLLIN));
+	CHECK(wait_for(fd, POLLOUT) & POLLOUT);
+	set_nonblocking(fd, false);
+	send_text(fd, "through cat\n");
+	expect_text(fd, "through cat\n");
+	CHECK(!shutdown(fd, SHUT_WR));
+	expect_end(fd);
+	_exit(0);
+}
+
+/* The connection is the program's: its parent closes later what it has of it. */
+static void parent_closes_later(void)
+{
+	struct sockaddr_in name;
+	int listener = listener_open(&name);
+	for (int turn = 0; turn < 8; turn++) {
+		int gate = eventfd(0, 0);
+		pid_t client = fork_checked();
+		if (client == 0)
+			talk_through_cat(&name, gate);
+		int server = accept(listener, NULL, NULL);
+		CHECK(server >= 0);
+		pid_t child = fork_checked();
+		if (child == 0) {
+			CHECK(dup2(server, 0) == 0 && dup2(server, 1) == 1);
+			closefrom(3);
+			execl("/bin/cat", "cat", NULL);
+			_exit(1);
+		}
+		await_program(child, "cat");
+		CHECK(!close(server));
+		CHECK(!eventfd_write(gate, 1));
+		reap(client);
+		reap(child);
+		CHECK(!close(gate));
+	}
+}
+
 static pid_t by_posix_spawn(int fd)
 {
 	char number[16], *argv[] = { "/proc/self/exe", "--echo", number, NULL };
@@ -526,6 +585,7 @@ static const struct row rows[] = {
 	{ "exec_in_place", exec_in_place },
 	{ "exec_closes", exec_closes },
 	{ "inetd_style", inetd_style },
+	{ "parent_closes_later", parent_closes_later },
 	{ "spawn_a_connection", spawn_a_connection },
 	{ "spawns_beside", spawns_beside },
 	{ "exit_ends", exit_ends },

@@ -10,17 +10,16 @@ CONTRACT = conftest.BUILD / "tests" / "contract"
 ROWS = subprocess.run([CONTRACT, "--list"], capture_output=True, text=True, check=True,
                       env={"ASAN_OPTIONS": "detect_leaks=0"}).stdout.split()
 
-# What iWARP mode does otherwise, each with its reason.
-IWARP = {
-    "low_water": "the program's end is a unix socket, whose poll takes no notice of SO_RCVLOWAT",
-    "low_water_before": "a unix socket that stands in for the program's begins with a mark of one byte",
-}
+SEVERED = "a child that is forked beside a connect of its parent's threads has a socket that is not connected"
+# What a mode does otherwise, each with its reason.
 OTHERWISE = {"plain": {}, "pass": {}, "iwarp": {
-    **IWARP,
     **dict.fromkeys(["unseen_close_then_file", "unseen_close_then_socket"],
                     "the server's Reply, which nobody has read, makes a reset of a close that no wrapper sees"),
+    "shutdown_in_a_child_beside_connect": SEVERED,
 }, "proxy": {
-    **IWARP,
+    "shutdown_in_a_child_beside_connect": SEVERED,
+    "low_water": "the program's end is a unix socket, whose poll takes no notice of SO_RCVLOWAT",
+    "low_water_before": "a unix socket that stands in for the program's begins with a mark of one byte",
     "reset_within_a_write": "the program's end is a unix socket, where the next write gets EPIPE",
     "send_timeout_of_a_whole_write": "of a unix socket SO_SNDTIMEO holds for each wait of a write",
     **dict.fromkeys(["peek_waits_for_all", "peek_waits_for_much", "peek_counts_all"], "a look at a unix socket waits for one byte"),
@@ -40,7 +39,7 @@ OTHERWISE = {"plain": {}, "pass": {}, "iwarp": {
 }}
 # Of records, stdio and processes without the library know nothing: the proxy carries what they have, and what a process has at its
 # exec before the client's Request has come.
-BRIDGED = {"stdio_streams", "peek_offset_before", "untouched", "inetd_style", "pass_out_of_bounds", "pass_within", "pass_to_process",
+BRIDGED = {"stdio_streams", "peek_offset_before", "untouched", "inetd_style", "parent_closes_later", "pass_out_of_bounds", "pass_within", "pass_to_process",
            "pass_to_process_without", "first_printf", "exec_in_place"}
 # A process that may write no file has no arena, and writes no log.
 SILENT = {"no_files"}

@@ -3,12 +3,11 @@
 #include "xsock/framed/answer.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
 #include "xsock/framed/refusal.h"
 #include "xsock/process/fdtab.h"
-#include "xsock/process/patience.h"
 
 void aw_answer_look(struct aw_slot *slot, int fd)
 {
@@ -40,31 +39,19 @@ void aw_answer_expire(struct aw_slot *slot, int fd)
 	(void)aw_libc()->shutdown(fd, SHUT_RDWR);
 }
 
-static bool is_aborted(int fd)
-{
-	struct linger linger = { 0 };
-	socklen_t len = sizeof(linger);
-
-	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len) == 0 &&
-	       linger.l_onoff && !linger.l_linger;
-}
-
 bool aw_answer_is_owed(struct aw_slot *slot, int fd)
 {
-	int unsent = 0;
-
-	if (!aw_answer_is_due(slot) || !aw_arena_is_alone(slot) || is_aborted(fd))
+	if (!aw_answer_is_due(slot) || !aw_arena_is_alone(slot) || aw_sockopt_aborts(fd))
 		return false;
 	aw_answer_look(slot, fd);
-	(void)aw_libc()->ioctl(fd, SIOCOUTQNSD, &unsent);
-	return aw_answer_is_due(slot) && unsent > 0;
+	return aw_answer_is_due(slot);
 }
 
 void aw_answer_close(struct aw_slot *slot, int fd)
 {
 	int saved = errno;
 
-	if (aw_arena_is_alone(slot) && !is_aborted(fd)) {
+	if (aw_arena_is_alone(slot) && !aw_sockopt_aborts(fd)) {
 		(void)aw_libc()->shutdown(fd, SHUT_WR);
 		aw_answer_look(slot, fd);
 	}

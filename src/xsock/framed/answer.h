@@ -20,11 +20,11 @@ void aw_answer_look(struct aw_slot *slot, int fd);
  */
 void aw_answer_expire(struct aw_slot *slot, int fd);
 /*
- * Called before the last fd of the connection is closed. Returns whether TCP has yet to send bytes: the connection has to be bridged
- * then, because a Reply that came to the closed socket would make the kernel drop them. Else the stream has ended, and a server of
- * ours sends no Reply behind that.
+ * Called before the last fd of the connection is closed. Returns whether the Reply has not come: the connection has to be bridged
+ * then, because to a Reply that came to the closed socket the kernel would send a reset.
  */
 bool aw_answer_is_owed(struct aw_slot *slot, int fd);
+/* The same where there can be no bridge: ends the stream, since a server of ours sends no Reply behind that. */
 void aw_answer_close(struct aw_slot *slot, int fd);
 /*
  * The caller has the rx half, and a receive has returned n while the Reply was due. Returns whether the server has done something

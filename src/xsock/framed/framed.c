@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/answer.h"
@@ -101,6 +102,25 @@ bool aw_framed_has_begun(struct aw_slot *slot, int fd)
 	return aw_framed_is_begun(slot);
 }
 
+bool aw_framed_yield(struct aw_slot *slot, int fd)
+{
+	struct aw_half half;
+	bool begun;
+
+	if (aw_half_enter(&half, slot, &slot->tx_lock, fd))
+		return false;
+	begun = aw_framed_is_begun(slot);
+	if (!begun)
+		atomic_store(&slot->broken, true);
+	aw_half_leave(&half);
+	return !begun;
+}
+
+bool aw_framed_is_lost(const struct aw_slot *slot)
+{
+	return atomic_load(&slot->broken);
+}
+
 /* Reserves a slot for a connection that this process and a child may both begin. */
 static void reserve_slot(struct aw_sock *sock, int fd, void *unused)
 {
@@ -112,6 +132,8 @@ static void reserve_slot(struct aw_sock *sock, int fd, void *unused)
 	if (!sock->slot)
 		sock->slot = aw_arena_take(sock->ino);
 	sock->shared |= sock->slot != NULL;
+	if (sock->shared)
+		aw_patience_note(aw_now_ns());
 }
 
 void aw_framed_reserve(void)
@@ -270,18 +292,20 @@ void aw_framed_take_back(const struct aw_slot_set *set)
 bool aw_framed_inherit(const struct aw_slot_set *set, unsigned number, struct aw_sock *sock)
 {
 	struct aw_slot *slot = find_listed(set, number);
+	bool begun;
 
 	if (!slot)
 		return false;
 	claim_slot(slot);
+	begun = aw_framed_is_begun(slot); /* another process may begin it now */
+	if (!begun)
+		aw_patience_note(aw_now_ns());
 	*sock = (struct aw_sock){
-		.state = aw_framed_is_begun(slot) ? AW_FD_FRAMED : AW_FD_PENDING,
-		.mode = aw_framed_is_begun(slot) ? (enum aw_xs_mode)atomic_load(&slot->mode)
-						 : AW_XS_ON,
-		.role = aw_framed_is_begun(slot) ? (enum aw_role)atomic_load(&slot->role)
-						 : AW_ROLE_PASSIVE,
+		.state = begun ? AW_FD_FRAMED : AW_FD_PENDING,
+		.mode = begun ? (enum aw_xs_mode)atomic_load(&slot->mode) : AW_XS_ON,
+		.role = begun ? (enum aw_role)atomic_load(&slot->role) : AW_ROLE_PASSIVE,
 		.shared = true,
-		.due_ns = aw_framed_is_begun(slot) ? 0 : aw_patience_begin(),
+		.due_ns = begun ? 0 : aw_patience_begin(),
 		.ino = aw_arena_ino(slot),
 		.proxy = aw_proxy_id(),
 		.slot = slot,

@@ -32,6 +32,13 @@ static inline bool aw_framed_is_begun(const struct aw_slot *slot)
 
 /* The same, when a process that is about to begin it has done so. */
 bool aw_framed_has_begun(struct aw_slot *slot, int fd);
+/*
+ * The caller has its proxy process begin the connection: no process that has the slot begins a record. Returns false where one has
+ * begun it, or given it up.
+ */
+bool aw_framed_yield(struct aw_slot *slot, int fd);
+/* Returns whether the slot's connection was given up so, or broken by a process that was killed. */
+bool aw_framed_is_lost(const struct aw_slot *slot);
 
 /* Returns the slot of a FRAMED fd, or NULL. */
 static inline struct aw_slot *aw_framed_slot(int fd)

@@ -11,9 +11,22 @@
 #include "xsock/framed/slot.h"
 #include "xsock/process/proxy.h"
 
-/* By slot number: how many threads wait, and the kept fd plus one (0: none). The last place is for slots that the process has given up. */
-static _Atomic(uint32_t) waiters[AW_ARENA_SLOTS + 1];
-static _Atomic(int) kept[AW_ARENA_SLOTS + 1];
+/*
+ * By slot number: how many threads wait (the low half), and the kept fd plus one (the high half; 0: none). In one word, so that the last
+ * thread takes the fd as it leaves. The last place is for slots that the process has given up.
+ */
+static _Atomic(uint64_t) waits[AW_ARENA_SLOTS + 1];
+
+static uint32_t waiters_in(uint64_t word)
+{
+	return (uint32_t)word;
+}
+
+/* Returns the kept fd, or -1. */
+static int kept_in(uint64_t word)
+{
+	return (int)(word >> 32) - 1;
+}
 
 static void close_copy(struct aw_slot *slot, int fd)
 {
@@ -22,35 +35,24 @@ static void close_copy(struct aw_slot *slot, int fd)
 	aw_arena_leave(slot);
 }
 
-static void close_kept(struct aw_slot *slot)
-{
-	unsigned number = aw_arena_number(slot);
-	int fd = atomic_load(&waiters[number]) ? -1 : atomic_exchange(&kept[number], 0) - 1;
-
-	if (fd >= 0)
-		close_copy(slot, fd);
-}
-
 void aw_slot_forget_waiters(void)
 {
 	for (unsigned i = 0; i < AW_ARENA_SLOTS; i++) {
-		int fd = atomic_load_explicit(&kept[i], memory_order_relaxed) - 1;
+		uint64_t word = atomic_load_explicit(&waits[i], memory_order_relaxed);
 
-		if (fd >= 0) {
-			atomic_store(aw_fdtab_users_of(fd), 0);
-			aw_libc()->close(fd);
+		if (kept_in(word) >= 0) {
+			atomic_store(aw_fdtab_users_of(kept_in(word)), 0);
+			aw_libc()->close(kept_in(word));
 		}
-		if (fd >= 0 || atomic_load_explicit(&waiters[i], memory_order_relaxed)) {
-			atomic_store(&kept[i], 0);
-			atomic_store(&waiters[i], 0);
-		}
+		if (word)
+			atomic_store(&waits[i], 0);
 	}
 }
 
 void aw_slot_drain_copies(void)
 {
 	for (unsigned i = 0; i < AW_ARENA_SLOTS; i++) {
-		int fd = atomic_load_explicit(&kept[i], memory_order_relaxed) - 1;
+		int fd = kept_in(atomic_load_explicit(&waits[i], memory_order_relaxed));
 
 		if (fd >= 0)
 			(void)aw_fdtab_drain(fd);
@@ -60,13 +62,12 @@ void aw_slot_drain_copies(void)
 void aw_slot_drop_copies(void)
 {
 	for (unsigned i = 0; i < AW_ARENA_SLOTS; i++) {
-		int fd = atomic_exchange(&kept[i], 0) - 1;
+		int fd = kept_in(atomic_exchange(&waits[i], 0));
 
 		if (fd >= 0) {
 			aw_fdtab_forget(fd);
 			aw_libc()->close(fd);
 		}
-		atomic_store(&waiters[i], 0);
 	}
 }
 
@@ -80,19 +81,18 @@ void aw_framed_closing(int fd)
 	    (!aw_slot_has_debt(slot) && !aw_answer_is_due(slot)) || !aw_fdtab_look(fd, &sock) ||
 	    sock.slot != slot || sock.fds != 1)
 		return;
-	if (aw_slot_has_debt(slot) || aw_answer_is_owed(slot, fd))
-		(void)aw_framed_bridge(fd);
-	else
+	if ((aw_slot_has_debt(slot) || aw_answer_is_owed(slot, fd)) && aw_framed_bridge(fd))
 		aw_answer_close(slot, fd);
 }
 
 void aw_slot_keep(struct aw_slot *slot, int fd)
 {
-	unsigned number = aw_arena_number(slot);
-	int copy, none = 0;
+	_Atomic(uint64_t) *at = &waits[aw_arena_number(slot)];
+	uint64_t word = atomic_load(at);
+	int copy;
 
 	/* A copy is there already where a dup2() over the fd has failed. */
-	if (!atomic_load(&waiters[number]) || atomic_load(&kept[number]))
+	if (!waiters_in(word) || kept_in(word) >= 0)
 		return;
 	copy = aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (copy < 0)
@@ -100,25 +100,32 @@ void aw_slot_keep(struct aw_slot *slot, int fd)
 	copy = aw_proxy_move_high(copy);
 	aw_fdtab_hide(copy);
 	aw_arena_hold(slot);
-	/* Another thread may have closed another duplicate meanwhile. */
-	if (atomic_compare_exchange_strong(&kept[number], &none, copy + 1))
-		close_kept(slot);
-	else
-		close_copy(slot, copy);
+	do {
+		/* The threads have left, or another one has closed another duplicate. */
+		if (!waiters_in(word) || kept_in(word) >= 0) {
+			close_copy(slot, copy);
+			return;
+		}
+	} while (!atomic_compare_exchange_weak(at, &word, word | (uint64_t)(copy + 1) << 32));
 }
 
 void aw_slot_begin_wait(struct aw_slot *slot)
 {
-	atomic_fetch_add(&waiters[aw_arena_number(slot)], 1);
+	atomic_fetch_add(&waits[aw_arena_number(slot)], 1);
 }
 
 void aw_slot_leave_wait(struct aw_slot *slot)
 {
-	atomic_fetch_sub(&waiters[aw_arena_number(slot)], 1);
-	close_kept(slot);
+	_Atomic(uint64_t) *at = &waits[aw_arena_number(slot)];
+	uint64_t word = atomic_load(at);
+
+	while (!atomic_compare_exchange_weak(at, &word, waiters_in(word) > 1 ? word - 1 : 0))
+		;
+	if (waiters_in(word) <= 1 && kept_in(word) >= 0)
+		close_copy(slot, kept_in(word));
 }
 
 int aw_slot_kept(const struct aw_slot *slot)
 {
-	return atomic_load(&kept[aw_arena_number(slot)]) - 1;
+	return kept_in(atomic_load(&waits[aw_arena_number(slot)]));
 }

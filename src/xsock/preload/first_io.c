@@ -44,7 +44,8 @@ static void await_started(const struct aw_sock *sock)
 
 bool aw_first_io_is_shared(const struct aw_sock *sock)
 {
-	return sock->shared && !(sock->slot && aw_arena_is_alone(sock->slot));
+	return sock->shared &&
+	       !(sock->slot && aw_arena_is_alone(sock->slot) && !aw_framed_is_lost(sock->slot));
 }
 
 void aw_first_io_restore_lowat(struct aw_sock *sock)
@@ -141,12 +142,16 @@ static bool is_reported_once(int err)
 	return err != ENOMEM && err != EAGAIN && err != EPROTO && err != ENODATA && err != EPIPE;
 }
 
+static bool returns_error(const struct aw_first_io_call *call)
+{
+	return call->kind == AW_FIRST_READ || call->kind == AW_FIRST_WRITE ||
+	       call->kind == AW_FIRST_SHUTDOWN;
+}
+
 /* Returns what the first I/O of a connection returns that has ended with err. */
 static int pass_error(const struct aw_first_io_call *call, int err)
 {
-	if (call->kind != AW_FIRST_READ && call->kind != AW_FIRST_WRITE)
-		return 0;
-	return aw_fail_with(err);
+	return returns_error(call) ? aw_fail_with(err) : 0;
 }
 
 /*
@@ -168,19 +173,40 @@ static int end_started(struct aw_sock *sock, const struct aw_first_io_call *call
 	return keeps ? 0 : pass_error(call, err);
 }
 
-/* The proxy process begins the connection: no relative of this process does so by the slot that they have. */
-static void give_up_slot(struct aw_sock *sock)
+/*
+ * The proxy process begins the connection: no relative of this process does so by the slot that they have. Returns false where one
+ * was first.
+ */
+static bool give_up_slot(struct aw_sock *sock, int fd)
 {
-	struct aw_slot *slot;
+	struct aw_slot *slot = sock->slot;
 
+	if (!slot)
+		return true;
+	if (!aw_framed_yield(slot, fd))
+		return false;
 	aw_fdtab_lock();
-	slot = sock->slot;
 	aw_fdtab_drop_slot(sock);
 	aw_fdtab_unlock();
-	if (!slot)
-		return;
-	atomic_store(&slot->broken, true);
 	aw_arena_leave(slot);
+	return true;
+}
+
+/*
+ * A relative of this process has given the connection to its proxy process, or was killed in the middle of an FPDU: each call fails
+ * from here on, and the relative's connection is left alone.
+ */
+static int lose_connection(struct aw_sock *sock, const struct aw_first_io_call *call)
+{
+	aw_log(AW_LOG_ERROR,
+	       "fd %d has lost its connection: another process that has it used it first, and not as a record, or was "
+	       "killed while it wrote",
+	       call->fd);
+	aw_fdtab_lock();
+	sock->error = ECONNRESET;
+	aw_fdtab_set_state(sock, AW_FD_PENDING);
+	aw_fdtab_unlock();
+	return pass_error(call, ECONNRESET);
 }
 
 /* Makes sock framed or bridged. If a record finds no slot, the proxy process begins the connection. */
@@ -190,11 +216,14 @@ static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *ca
 
 	if (!err)
 		return 0;
+	if (sock->slot && aw_framed_is_lost(sock->slot))
+		return lose_connection(sock, call);
 	if (is_reported_once(err) && aw_verdict_has_ended(call->fd))
 		return end_started(sock, call, err);
+	if (!give_up_slot(sock, call->fd))
+		return record ? lose_connection(sock, call) : start_claimed(sock, call, true);
 	if (aw_mode_records())
 		aw_log(AW_LOG_INFO, "fd %d is no record: the proxy process carries it", call->fd);
-	give_up_slot(sock);
 	err = aw_swap_socket(sock, call->fd, aw_swap_to_proxy);
 	return err ? end_failed_start(sock, call->fd, err) : 0;
 }
@@ -246,7 +275,7 @@ static int refuse_peer(struct aw_sock *sock, const struct aw_first_io_call *call
 	aw_fdtab_unlock();
 	if (!refused)
 		return 0;
-	if (call->connects || (call->kind != AW_FIRST_READ && call->kind != AW_FIRST_WRITE))
+	if (call->connects || !returns_error(call))
 		return 0;
 	return aw_fail_with(aw_first_io_take_error(call->fd));
 }

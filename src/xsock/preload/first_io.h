@@ -13,6 +13,7 @@
 enum aw_first_io {
 	AW_FIRST_READ, /* may wait as long as a read of fd would */
 	AW_FIRST_WRITE, /* so as a write */
+	AW_FIRST_SHUTDOWN, /* may wait until the connection begins, whatever fd's modes: shutdown(2) knows neither EAGAIN nor EINTR */
 	AW_FIRST_POLL, /* does not wait: fd may stay undecided */
 	AW_FIRST_CLOSE, /* does not wait: the proxy process waits for a client's Request that is not there */
 	AW_FIRST_HAND_OVER, /* the same, whether it is there or not */

@@ -31,9 +31,23 @@ const struct timespec *aw_overdue_left(const struct aw_deadline *deadline, struc
 /* Returns whether sock's peer has still to send its Request or Reply. */
 static bool is_due(const struct aw_sock *sock)
 {
-	if (sock->slot)
+	if (sock->state == AW_FD_FRAMED)
 		return aw_answer_is_due(sock->slot);
-	return sock->state >= AW_FD_CONNECTING && !aw_first_io_is_shared(sock) && !sock->error;
+	return sock->state >= AW_FD_CONNECTING && !sock->error;
+}
+
+/* Returns when to look at sock again, whose time is not over. */
+static int64_t next_look_ns(const struct aw_sock *sock, int64_t now_ns)
+{
+	bool waits = sock->state == AW_FD_PENDING && aw_first_io_is_shared(sock);
+	int64_t look_ns = now_ns + AW_PATIENCE_LOOK_NS;
+
+	return waits && look_ns < sock->due_ns ? look_ns : sock->due_ns;
+}
+
+static bool is_begun_by_other(const struct aw_sock *sock)
+{
+	return sock->state == AW_FD_PENDING && sock->slot && aw_framed_is_begun(sock->slot);
 }
 
 static void collect_over(struct aw_sock *sock, int fd, void *arg)
@@ -44,8 +58,9 @@ static void collect_over(struct aw_sock *sock, int fd, void *arg)
 		return;
 	if (!is_due(sock))
 		sock->due_ns = 0;
-	else if (sock->due_ns > over->now_ns || sock->state == AW_FD_STARTING)
-		aw_patience_note(sock->due_ns);
+	else if ((sock->due_ns > over->now_ns && !is_begun_by_other(sock)) ||
+		 sock->state == AW_FD_STARTING)
+		aw_patience_note(next_look_ns(sock, over->now_ns));
 	else if (over->count < OVER_MAX)
 		over->fds[over->count++] = fd;
 	else

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/first_io.h"
@@ -118,16 +119,6 @@ void aw_settle_for_stranger(bool surviving)
 	aw_framed_bridge_all(surviving);
 }
 
-/* Returns whether SO_LINGER makes close reset the connection. */
-static bool is_aborted(int fd)
-{
-	struct linger linger = { 0 };
-	socklen_t len = sizeof(linger);
-
-	return aw_libc()->getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len) == 0 &&
-	       linger.l_onoff && !linger.l_linger;
-}
-
 /*
  * Waits until no other thread starts fd: the starting thread uses fd's number, which must not
  * become another file's meanwhile. The wait has an end, because in a child that was forked by
@@ -164,8 +155,8 @@ void aw_settle_before_close(int fd)
 {
 	int saved = errno;
 
-	if (aw_fdtab_state(fd) == AW_FD_PENDING && !aw_fdtab_is_vfork_child() && !is_aborted(fd) &&
-	    !is_shared(fd))
+	if (aw_fdtab_state(fd) == AW_FD_PENDING && !aw_fdtab_is_vfork_child() &&
+	    !aw_sockopt_aborts(fd) && !is_shared(fd))
 		(void)aw_first_io_make(fd, AW_FIRST_CLOSE, true);
 	await_started(fd);
 	errno = saved;

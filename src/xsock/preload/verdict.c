@@ -10,14 +10,14 @@
 #include "xsock/framed/framed.h"
 #include "xsock/framed/offer.h"
 #include "xsock/process/mode.h"
+#include "xsock/process/patience.h"
 #include "xsock/process/shield.h"
 #include "xsock/process/waits.h"
 
-#define LOOK_NS 10000000 /* a waiting thread looks for a start by another one this often */
-
 static bool may_wait(const struct aw_first_io_call *call)
 {
-	return call->kind != AW_FIRST_POLL && !call->dontwait && aw_waits_may(call->fd, 0);
+	return call->kind != AW_FIRST_POLL && !call->dontwait &&
+	       (call->kind == AW_FIRST_SHUTDOWN || aw_waits_may(call->fd, 0));
 }
 
 static enum aw_verdict verdict_of(enum aw_offer offer)
@@ -103,12 +103,13 @@ static int64_t lesser_ns(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Waits for bytes, LOOK_NS at most. Returns whether the wait goes on; else errno is set, or the time of end_ns is over. */
-static bool await_bytes(int fd, int64_t end_ns, int64_t limit_ns)
+/* Waits for bytes, AW_PATIENCE_LOOK_NS at most. Returns whether the wait goes on; else errno is set, or the time of end_ns is over. */
+static bool await_bytes(const struct aw_first_io_call *call, int64_t end_ns, int64_t limit_ns)
 {
-	int64_t left_ns = limit_ns < 0 ? LOOK_NS : lesser_ns(LOOK_NS, end_ns - aw_now_ns());
+	int64_t left_ns = limit_ns < 0 ? AW_PATIENCE_LOOK_NS
+				       : lesser_ns(AW_PATIENCE_LOOK_NS, end_ns - aw_now_ns());
 	struct timespec turn = { .tv_nsec = left_ns > 0 ? (long)left_ns : 0 };
-	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	struct pollfd pollfd = { .fd = call->fd, .events = POLLIN };
 
 	errno = EAGAIN;
 	if (left_ns <= 0)
@@ -116,7 +117,7 @@ static bool await_bytes(int fd, int64_t end_ns, int64_t limit_ns)
 	aw_shield_begin_wait();
 	if (aw_libc()->ppoll(&pollfd, 1, &turn, NULL) >= 0)
 		return true;
-	return errno == EINTR && aw_shield_restarts(limit_ns);
+	return errno == EINTR && (call->kind == AW_FIRST_SHUTDOWN || aw_shield_restarts(limit_ns));
 }
 
 /* Returns whether another process has begun the connection. */
@@ -125,12 +126,20 @@ static bool is_begun(const struct aw_sock *sock)
 	return sock->slot && aw_framed_is_begun(sock->slot);
 }
 
-/* Waits for the client's Request, or until another thread has begun the connection. The socket's time-outs hold. */
+/* Returns how long call may wait; negative: as long as the client has time. */
+static int64_t limit_of(const struct aw_first_io_call *call)
+{
+	if (call->kind == AW_FIRST_SHUTDOWN)
+		return -1;
+	return aw_waits_timeout_ns(call->fd,
+				   call->kind == AW_FIRST_READ ? SO_RCVTIMEO : SO_SNDTIMEO);
+}
+
+/* Waits for the client's Request, or until another thread has begun the connection. */
 static enum aw_verdict await_request(const struct aw_sock *sock,
 				     const struct aw_first_io_call *call)
 {
-	int option = call->kind == AW_FIRST_READ ? SO_RCVTIMEO : SO_SNDTIMEO;
-	int64_t limit_ns = aw_waits_timeout_ns(call->fd, option);
+	int64_t limit_ns = limit_of(call);
 	int64_t end_ns = limit_ns < 0 ? 0 : aw_now_ns() + limit_ns;
 	enum aw_verdict verdict;
 	size_t wanted;
@@ -142,7 +151,7 @@ static enum aw_verdict await_request(const struct aw_sock *sock,
 		if (is_overdue(sock))
 			return AW_VERDICT_SILENT;
 		set_lowat(call->fd, wanted);
-		if (!await_bytes(call->fd, end_ns, limit_ns))
+		if (!await_bytes(call, end_ns, limit_ns))
 			return AW_VERDICT_FAILED;
 		if (aw_fdtab_state(call->fd) != AW_FD_PENDING)
 			return AW_VERDICT_ENDPOINT; /* another thread has started it */

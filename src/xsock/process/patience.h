@@ -8,6 +8,12 @@
 
 #define AW_PATIENCE_NEVER INT64_MAX
 
+/*
+ * Another process that has a socket may begin its connection: nothing in the kernel wakes a thread that waits for the socket then,
+ * and each looks this often.
+ */
+#define AW_PATIENCE_LOOK_NS 10000000
+
 /* Returns the deadline of a peer whose time begins now, which the waiting threads are told. */
 int64_t aw_patience_begin(void);
 /* Tells the waiting threads of a deadline. */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "xsock/base/patience.h"
 #include "xsock/base/sockopt.h"
 #include "xsock/framed/bridged.h"
 #include "xsock/framed/calls.h"
@@ -42,6 +43,7 @@ struct line_record {
 	int queued; /* bytes in TCP's queue at the last look */
 	int queued_ms; /* the pause before the next look at that queue */
 	bool is_read; /* the program has read from the pair */
+	int64_t until_ns; /* the program's stream has ended before the Reply, which is waited for until then; 0: not so */
 	struct aw_xs_stats stats;
 };
 
@@ -250,22 +252,19 @@ static bool has_failed(int tcp)
 }
 
 /*
- * Returns how many bytes TCP has yet to send while the Reply is due: a Reply that came to a closed socket would make the kernel drop
- * them. No event tells that they were sent.
+ * Returns whether the program's stream has ended, and the server may still send its Reply, because the two cross: to a Reply that
+ * came to a closed socket the kernel would send a reset, and drop what it has yet to send.
  */
-static size_t unanswered_bytes(struct line_record *r)
+static bool awaits_reply(struct line_record *r)
 {
-	int unsent = 0;
-
-	if (!is_unanswered(r) || has_failed(r->start.tcp))
-		return 0;
-	(void)ioctl(r->start.tcp, SIOCOUTQNSD, &unsent);
-	if (unsent)
-		look_later(r, &r->queued_ms);
-	return (size_t)unsent;
+	if (!r->until_ns || !is_unanswered(r) || has_failed(r->start.tcp) ||
+	    aw_now_ns() >= r->until_ns)
+		return false;
+	look_later(r, &r->queued_ms);
+	return true;
 }
 
-/* Flushes the record. Returns the bytes of an FPDU that TCP has yet to take, or those that it has yet to send while the Reply is due. */
+/* Flushes the record. Returns the bytes of an FPDU that TCP has yet to take; 1 where the Reply may cross the stream's end. */
 static size_t record_owed(struct aw_line *line)
 {
 	struct line_record *r = record_of(line);
@@ -280,7 +279,7 @@ static size_t record_owed(struct aw_line *line)
 	err = aw_record_flush(&slot->record, r->start.tcp);
 	rest = err == -EAGAIN && !tx->reply ? tx->rest : 0;
 	pthread_mutex_unlock(lock);
-	return rest ? rest : unanswered_bytes(r);
+	return rest ? rest : awaits_reply(r);
 }
 
 static size_t record_unsent(struct aw_line *line)
@@ -302,7 +301,7 @@ static size_t record_unsent(struct aw_line *line)
 }
 
 /*
- * Shuts down writing, unless the program has closed: the kernel ends the stream when the last
+ * Shuts down writing, unless the program has closed and the Reply has come: the kernel ends the stream when the last
  * process closes the TCP socket. While the line keeps the near end, what looks like a close is a
  * shutdown of both directions.
  */
@@ -310,7 +309,9 @@ static void record_shutdown(struct aw_line *line, bool closed)
 {
 	struct line_record *r = record_of(line);
 
-	if (closed && r->start.near < 0)
+	if (is_unanswered(r) && aw_share_is_alone(&r->start.share))
+		r->until_ns = aw_now_ns() + AW_PATIENCE_MS * INT64_C(1000000);
+	else if (closed && r->start.near < 0)
 		return;
 	(void)shutdown(r->start.tcp, SHUT_WR);
 	aw_bridged_give_linger(r->start.share.slot, r->start.tcp);
@@ -332,11 +333,6 @@ static void record_close(struct aw_line *line, bool abort)
 	static const struct linger at_once = { .l_onoff = 1 };
 	struct aw_line_record_start start = record_of(line)->start;
 
-	/* The Reply, left unread, would make the close a reset; a server of ours sends none behind the stream's end. */
-	if (!abort && start.share.slot->record.rx.reply_due && aw_share_is_alone(&start.share)) {
-		(void)shutdown(start.tcp, SHUT_WR);
-		(void)is_unanswered(record_of(line));
-	}
 	aw_line_record_free(line);
 	if (abort && aw_share_is_alone(&start.share))
 		(void)setsockopt(start.tcp, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));

@@ -226,12 +226,12 @@ AW_WRAPPER_ALIAS(_IO_fdopen, fdopen);
 static int begin_shutdown(int fd)
 {
 	struct aw_sock sock;
-	int result = aw_first_io_make(fd, AW_FIRST_WRITE, true);
+	int result = aw_first_io_make(fd, AW_FIRST_SHUTDOWN, true);
 
 	if (!result || errno != EAGAIN)
 		return result;
 	if (aw_fdtab_look(fd, &sock) && sock.shared)
-		return aw_first_io_make(fd, AW_FIRST_WRITE, false);
+		return aw_first_io_make(fd, AW_FIRST_SHUTDOWN, false);
 	return aw_first_io_make(fd, AW_FIRST_HAND_OVER, true);
 }
 
@@ -273,7 +273,7 @@ AW_WRAPPER int shutdown(int fd, int how)
 	if (aw_fdtab_is_undecided(fd))
 		return shut_down_undecided(fd, how);
 	result = shut_down(fd, how);
-	if (result == 0 && how != SHUT_RD && aw_end_is_bridged(fd))
+	if (result == 0 && how != SHUT_RD && may_send(fd))
 		aw_pair_note_shut(fd);
 	/* A thread that waits for bytes of an extended socket sees the pair's end. */
 	if (how != SHUT_WR)
