@@ -33,7 +33,7 @@ const char *aw_sockets_unseen(const char *program);
 
 bool aw_sockets_library_in(const char *dir);
 
-// Prints the fds in iWARP mode of the process, or with NULL of all processes that we may look at.
+// Prints the fds of the process that are iWARP or ends of pairs, or with NULL of all processes that we may look at.
 // Returns the exit status.
 int aw_sockets_status(const char *pid);
 

@@ -25,7 +25,7 @@ static int open_program(const char *name)
 	char path[PATH_MAX];
 
 	if (strchr(name, '/'))
-		return open(name, O_RDONLY | O_CLOEXEC);
+		return open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	for (list = list ? list : "/bin:/usr/bin"; list;
 	     list = strchr(list, ':') ? strchr(list, ':') + 1 : NULL) {
 		int len = (int)strcspn(list, ":");
@@ -33,7 +33,7 @@ static int open_program(const char *name)
 		if (snprintf(path, sizeof(path), "%.*s%s%s", len, list, len ? "/" : "", name) <
 			    PATH_MAX &&
 		    access(path, X_OK) == 0)
-			return open(path, O_RDONLY | O_CLOEXEC);
+			return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	}
 	return -1;
 }

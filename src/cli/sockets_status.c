@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// anywarp sockets --status: lists a process's records, and asks the process or its proxy process, by a
+// anywarp sockets --status: lists a process's records and pairs, and asks the process or its proxy process, by a
 // Unix socket, which other fds of the process are in iWARP mode. The answer comes from another
 // process: it is shown, never trusted.
 #define _GNU_SOURCE // struct ucred, fopencookie
@@ -142,7 +142,7 @@ static bool add_line(char *line, struct sheet_row row, struct sheet *table)
 	return count == FIELDS;
 }
 
-// A process that is asked, who may be stopped, or hostile and send an byte now and then: everything together has to end
+// A process that is asked, which may be stopped, or hostile and send a byte now and then: everything together has to end
 // by until_ns.
 struct asked {
 	pid_t pid;

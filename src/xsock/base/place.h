@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The directories in which proxy processes have their sockets; each belongs to one user alone.
-// Called by proxy/ and src/cli for `anywarp sockets --status`.
+// Called by proxy/status.c for `anywarp sockets --status`.
 #ifndef XSOCK_BASE_PLACE_H
 #define XSOCK_BASE_PLACE_H
 

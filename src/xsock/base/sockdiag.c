@@ -28,7 +28,7 @@
 
 typedef void use_sock_fn(const struct inet_diag_msg *sock, size_t len, void *arg);
 
-static bool send_request(int fd, const struct inet_diag_req_v2 *body, uint16_t flags, uint32_t seq)
+static bool send_request(int fd, const struct inet_diag_req_v2 *body)
 {
 	struct {
 		struct nlmsghdr head;
@@ -36,8 +36,7 @@ static bool send_request(int fd, const struct inet_diag_req_v2 *body, uint16_t f
 	} request = {
 		.head = { .nlmsg_len = sizeof(request),
 			  .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-			  .nlmsg_flags = NLM_F_REQUEST | flags,
-			  .nlmsg_seq = seq },
+			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
 		.body = *body,
 	};
 
@@ -82,7 +81,7 @@ static bool dump_sockets(const struct inet_diag_req_v2 *body, use_sock_fn *use_s
 
 	if (fd < 0)
 		return false;
-	whole = send_request(fd, body, NLM_F_DUMP, 0) && read_dump(fd, use_sock, arg);
+	whole = send_request(fd, body) && read_dump(fd, use_sock, arg);
 	close(fd);
 	return whole;
 }

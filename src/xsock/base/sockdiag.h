@@ -23,8 +23,8 @@ struct aw_sockdiag_conn {
 typedef void aw_sockdiag_fn(const struct aw_sockdiag_conn *conn, void *arg);
 
 /*
- * Calls use for each TCP socket of the thread's network namespace, listeners among them. Returns
- * false where the function above returns -1.
+ * Calls use for each TCP socket of the thread's network namespace, listeners among them. False: this kernel has no sock_diag for TCP, or
+ * the process may not use it.
  */
 bool aw_sockdiag_each(bool ipv6, aw_sockdiag_fn *use, void *arg);
 

@@ -4,15 +4,14 @@
 
 #include <string.h>
 
+#include "record/record.h"
 #include "record/startup.h"
-#include "xsock/stream/msg.h"
 
 #define KEY "MPA ID Req Frame" /* RFC 5044 7.1 */
 #define KEY_LEN 16
 
 enum aw_offer aw_offer_judge(const void *bytes, size_t got, size_t *missing)
 {
-	struct aw_xs_hello hello;
 	const uint8_t *data;
 	size_t len, whole;
 
@@ -26,7 +25,7 @@ enum aw_offer aw_offer_judge(const void *bytes, size_t got, size_t *missing)
 		*missing = whole - got;
 		return AW_OFFER_MORE;
 	case AW_STARTUP_WHOLE:
-		if (aw_xs_hello_get(data, len, &hello) && hello.ext & AW_XS_EXT_RECORD)
+		if (aw_record_calls.is_record(data, len))
 			return AW_OFFER_RECORD;
 		break;
 	case AW_STARTUP_WRONG:

@@ -4,13 +4,10 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
-#include <string.h>
 
-#include "base/log.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/arena.h"
 #include "xsock/framed/bridged.h"
-#include "xsock/process/mode.h"
 #include "xsock/process/name.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/registration.h"
@@ -54,28 +51,10 @@ int aw_swap_to_proxy(struct aw_sock *sock, int fd, int far, int near)
 	return err;
 }
 
-/*
- * Returns whether fd is still the socket's file: the program may have closed it without a wrapper.
- */
-static bool is_same_file(const struct aw_sock *sock, int fd)
-{
-	struct stat file;
-
-	return fstat(fd, &file) == 0 && file.st_dev == sock->dev && file.st_ino == sock->ino;
-}
-
 static void replace_everywhere(struct aw_sock *sock, int near, const struct stat *file)
 {
 	aw_fdtab_lock();
-	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd)) {
-		int err = is_same_file(sock, fd) ? aw_registration_swap(sock, fd, near) : 0;
-
-		if (err)
-			aw_log(AW_LOG_ERROR, "cannot replace fd %d: %s", fd, strerror(err));
-	}
-	sock->dev = file->st_dev;
-	sock->swapped_ino = sock->ino;
-	sock->ino = file->st_ino;
+	aw_registration_swap_all(sock, near, file);
 	aw_fdtab_set_state(sock, AW_FD_BRIDGED);
 	aw_fdtab_unlock();
 }

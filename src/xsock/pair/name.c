@@ -40,7 +40,7 @@ struct aw_tcp_end aw_pair_any(const struct aw_tcp_end *end)
 	return (struct aw_tcp_end){ .port = end->port };
 }
 
-/* Adds the bytes' digits, or text, to the name. */
+/* Adds the bytes' digits to the name. */
 static char *add_hex(char *at, const void *bytes, size_t len)
 {
 	aw_hex_write(at, bytes, len);

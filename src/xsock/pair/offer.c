@@ -3,14 +3,11 @@
 #include "xsock/pair/offer.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/single_threaded.h>
 
 #include "xsock/base/left.h"
 #include "xsock/base/libc.h"
-#include "xsock/base/sockopt.h"
 #include "xsock/pair/hint.h"
 #include "xsock/pair/place.h"
 #include "xsock/process/env.h"
@@ -262,13 +259,15 @@ static int connect_and_settle(struct offer *offer, const struct sockaddr *addr, 
 		result = aw_libc()->connect(offer->fd, addr, len);
 		err = errno;
 	}
-	offer_settle(offer, connected);
-	if (offer->sock->is_pair && blocks)
-		result = 0;
-	if (offer->sock->is_pair)
-		offer->sock->connect_reported = result == 0;
+	/* The pair's end gets these flags, and the answers of this call: other threads have it from there on. */
 	if (blocks)
 		aw_libc()->fcntl(offer->fd, F_SETFL, offer->flags);
+	offer->sock->connect_reported = blocks || result == 0;
+	offer_settle(offer, connected);
+	if (!offer->sock->is_pair)
+		offer->sock->connect_reported = false;
+	else if (blocks)
+		result = 0;
 	return result ? aw_fail_with(err) : 0;
 }
 

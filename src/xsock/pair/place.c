@@ -27,11 +27,7 @@ void aw_place_connected(struct aw_sock *sock, int fd, const struct aw_pair_place
 	(void)fstat(place->near, &file);
 	aw_twin_copy(fd, place->near, true);
 	aw_fdtab_lock();
-	for (int each = aw_fdtab_next_fd(sock, -1); each >= 0; each = aw_fdtab_next_fd(sock, each))
-		if (aw_registration_swap(sock, each, place->near) != 0)
-			aw_log(AW_LOG_ERROR, "cannot replace fd %d: %s", each, strerror(errno));
-	sock->dev = file.st_dev;
-	sock->ino = file.st_ino;
+	aw_registration_swap_all(sock, place->near, &file);
 	sock->local = place->local;
 	sock->remote = place->remote;
 	sock->linger = linger;

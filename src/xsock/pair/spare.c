@@ -30,8 +30,12 @@ int aw_spare_take(struct aw_spare *spare, struct aw_spare_place *place, int (*op
 	spare->fd = fd;
 	spare->ino = atomic_load(&place->ino);
 	/* The program may have closed it unseen. */
-	if (kept && kept == word_of(fd) && ino_of(fd) == spare->ino)
-		return fd;
+	if (kept && ino_of(fd) == spare->ino) {
+		if (kept == word_of(fd))
+			return fd;
+		aw_fdtab_forget(fd);
+		aw_libc()->close(fd);
+	}
 	spare->fd = aw_proxy_move_high(open_fd());
 	if (spare->fd >= 0)
 		aw_fdtab_hide(spare->fd);

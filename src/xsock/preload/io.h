@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Reads and writes of an fd that is framed or undecided (fdtab.h). Called by the wrappers, without
+// Reads and writes of an fd that is framed, undecided or an extended socket's (fdtab.h). Called by the wrappers, without
 // a lock.
 #ifndef XSOCK_PRELOAD_IO_H
 #define XSOCK_PRELOAD_IO_H

@@ -47,17 +47,6 @@ const struct timespec *aw_deadline_left(const struct aw_deadline *deadline, stru
 	return left;
 }
 
-int aw_deadline_at_most_ms(const struct aw_deadline *deadline, int ms)
-{
-	struct timespec left;
-
-	if (!aw_deadline_left(deadline, &left) || left.tv_sec > ms / 1000)
-		return ms;
-	int left_ms = (int)(left.tv_sec * 1000 + left.tv_nsec / 1000000);
-
-	return left_ms < ms ? left_ms : ms;
-}
-
 bool aw_deadline_is_over(const struct aw_deadline *deadline)
 {
 	return deadline->at_ns >= 0 && aw_now_ns() >= deadline->at_ns;

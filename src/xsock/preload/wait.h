@@ -20,8 +20,6 @@ struct aw_deadline {
 };
 struct aw_deadline aw_deadline_after(const struct timespec *timeout);
 struct aw_deadline aw_deadline_after_ms(int timeout_ms);
-/* Returns the smaller of ms and the time until the deadline. */
-int aw_deadline_at_most_ms(const struct aw_deadline *deadline, int ms);
 bool aw_deadline_is_over(const struct aw_deadline *deadline);
 /* Returns the time until the deadline, written to left, or NULL if it never comes. */
 const struct timespec *aw_deadline_left(const struct aw_deadline *deadline, struct timespec *left);

@@ -249,6 +249,10 @@ void aw_fdtab_attach(int fd, struct aw_sock *sock)
 	aw_fdtab_detach(fd, AW_FD_LEAVING);
 	aw_fdtab_entries[fd].sock = sock;
 	born[fd] = sock->born;
+	if (!sock->fds || fd < sock->lowest)
+		sock->lowest = fd;
+	if (!sock->fds || fd > sock->highest)
+		sock->highest = fd;
 	sock->fds++;
 	aw_fdtab_note_number(fd);
 	store_sock(fd, sock);
@@ -406,7 +410,7 @@ bool aw_fdtab_is_pair_of(int fd, ino_t ino)
 
 int aw_fdtab_next_fd(const struct aw_sock *sock, int after)
 {
-	for (int fd = after + 1; fd < fd_end; fd++) {
+	for (int fd = after < sock->lowest ? sock->lowest : after + 1; fd <= sock->highest; fd++) {
 		if (aw_fdtab_entries[fd].sock == sock)
 			return fd;
 	}

@@ -48,7 +48,7 @@ struct aw_registration {
 	int epfd, fd;
 	struct epoll_event event;
 	bool delivered; /* the registration is one-shot, and the program has received its event */
-	bool widened; /* the kernel also reports POLLOUT, which the program did not ask for */
+	bool widened; /* the kernel reports other events than the program asked for */
 };
 
 /* A socket, which all its fds of this process share. The table's lock guards all fields. */
@@ -60,6 +60,7 @@ struct aw_sock {
 	/* libanywarp-xsock.so in this process, not the proxy process, has the connection. */
 	bool extended;
 	unsigned fds;
+	int lowest, highest; /* no fd of the socket is outside */
 	unsigned users; /* threads that use the struct without the table's lock */
 	unsigned
 		sleepers; /* threads that wait for the peer's first bytes, or need the file as it is */

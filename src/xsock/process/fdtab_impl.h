@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// fdtab.c and fdtab_fork.c have these functions of each other.
+// fdtab.c, fdtab_change.c and fdtab_fork.c have these functions of each other.
 #ifndef XSOCK_PROCESS_FDTAB_IMPL_H
 #define XSOCK_PROCESS_FDTAB_IMPL_H
 

@@ -129,12 +129,12 @@ enum aw_xs_mode aw_mode_of_program(int fd, bool *is_set)
 	return *is_set ? sock.mode : AW_XS_OFF;
 }
 
-bool aw_mode_connects_iwarp(int fd, const struct sockaddr *remote)
+enum aw_xs_mode aw_mode_of_connect(int fd, const struct sockaddr *remote)
 {
 	bool is_set;
 	enum aw_xs_mode mode = aw_mode_of_program(fd, &is_set);
 
-	return aw_xs_mode_is_iwarp(is_set ? mode : aw_mode_of(fd, false, remote));
+	return is_set ? mode : aw_mode_of(fd, false, remote);
 }
 
 void aw_mode_note_program(void)

@@ -29,8 +29,8 @@ bool aw_mode_may_pair(const struct sockaddr *local);
  * remote: the peer's address; NULL: the kernel knows it.
  */
 enum aw_xs_mode aw_mode_of(int fd, bool accepted, const struct sockaddr *remote);
-/* Returns whether a connect of fd to remote has to be iWARP, by the program's word or the rules. */
-bool aw_mode_connects_iwarp(int fd, const struct sockaddr *remote);
+/* Returns the mode of a connect of fd to remote: the program's word goes before the rules. */
+enum aw_xs_mode aw_mode_of_connect(int fd, const struct sockaddr *remote);
 /* Returns the mode that the program has set by setsockopt (*is_set is true), or AW_XS_OFF. */
 enum aw_xs_mode aw_mode_of_program(int fd, bool *is_set);
 /* Notes that the program has set a socket's mode. The caller may hold the table's lock. */

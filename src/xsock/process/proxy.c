@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "base/log.h"
 #include "xsock/base/fds.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
@@ -80,7 +79,7 @@ static int duplicate_control(void)
 	return fd;
 }
 
-int aw_proxy_control(void)
+static int own_control(void)
 {
 	int fd;
 
@@ -93,7 +92,7 @@ int aw_proxy_control(void)
 /* A proxy process of root's must take no requests from a program that runs as another user. */
 int aw_proxy_export(void)
 {
-	int fd = aw_proxy_control();
+	int fd = own_control();
 	struct ucred maker; /* maker of the pair; its proxy process has the same ids */
 	socklen_t len = sizeof(maker);
 
@@ -160,7 +159,7 @@ void aw_proxy_free_fd(int fd)
 		return;
 	aw_fdtab_free_beside(fd);
 	aw_fdtab_forget(fd);
-	if (fd != aw_proxy_control())
+	if (fd != own_control())
 		return;
 	moved = aw_libc()->fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
 	if (moved >= 0)
@@ -366,7 +365,7 @@ int aw_proxy_call_with(const struct aw_request *request, const int *fds, int cou
 
 int aw_proxy_call(const struct aw_request *request, int about, struct aw_reply *reply)
 {
-	return aw_proxy_control() < 0 ? ENOTCONN : call_proxy(request, about, reply, NULL, NULL);
+	return own_control() < 0 ? ENOTCONN : call_proxy(request, about, reply, NULL, NULL);
 }
 
 int aw_proxy_borrow_socket(int near, aw_proxy_use *use, void *arg)
@@ -375,7 +374,7 @@ int aw_proxy_borrow_socket(int near, aw_proxy_use *use, void *arg)
 	struct aw_request request;
 	int err;
 
-	if (aw_proxy_control() < 0)
+	if (own_control() < 0)
 		return ENOTCONN;
 	aw_request_init(&request, AW_REQUEST_SOCKET);
 	err = call_proxy(&request, near, &reply, use, arg);
@@ -387,7 +386,7 @@ void aw_proxy_present(void)
 	struct aw_request request;
 
 	if (!atomic_load_explicit(&aw_fdtab_bridged, memory_order_relaxed) || aw_sandbox_is_on() ||
-	    aw_proxy_control() < 0)
+	    own_control() < 0)
 		return;
 	aw_request_init(&request, AW_REQUEST_PRESENT);
 	(void)aw_proxy_notify(&request, NULL, 0);

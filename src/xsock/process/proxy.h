@@ -43,10 +43,8 @@ int aw_proxy_borrow_socket(int near, aw_proxy_use *use, void *arg);
  */
 void aw_proxy_present(void);
 
-/* Returns this process's end of the control pair, or -1 if there is no proxy process. */
-int aw_proxy_control(void);
 /*
- * Returns the same for a program that this process execs or spawns; -1, too, if the proxy process
+ * Returns this process's end of the control pair for a program that this process execs or spawns. -1: there is no proxy process, or it
  * belongs to a user that this process is no longer.
  */
 int aw_proxy_export(void);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "xsock/base/libc.h"
 
 #define SET "anon_inode:[eventpoll]"
@@ -159,6 +160,27 @@ int aw_registration_swap(struct aw_sock *sock, int fd, int new_fd)
 		err = errno;
 	join_sets(sock, fd);
 	return err;
+}
+
+/* The program may have closed fd without a wrapper. */
+static bool is_same_file(const struct aw_sock *sock, int fd)
+{
+	struct stat file;
+
+	return fstat(fd, &file) == 0 && file.st_dev == sock->dev && file.st_ino == sock->ino;
+}
+
+void aw_registration_swap_all(struct aw_sock *sock, int new_fd, const struct stat *file)
+{
+	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd)) {
+		int err = is_same_file(sock, fd) ? aw_registration_swap(sock, fd, new_fd) : 0;
+
+		if (err)
+			aw_log(AW_LOG_ERROR, "cannot replace fd %d: %s", fd, strerror(err));
+	}
+	sock->dev = file->st_dev;
+	sock->swapped_ino = sock->ino;
+	sock->ino = file->st_ino;
 }
 
 void aw_registration_widen(struct aw_sock *sock)

@@ -6,12 +6,13 @@
 #define XSOCK_PROCESS_REGISTRATION_H
 
 #include <sys/epoll.h>
+#include <sys/stat.h>
 
 #include "xsock/process/fdtab.h"
 
 /*
  * Notes what a successful epoll_ctl(epfd, op, fd, event) has done to a socket that is not bridged
- * yet. widened: the caller has added POLLOUT, which is not in event.
+ * yet. wide: the kernel reports other events than event's.
  */
 void aw_registration_note(struct aw_sock *sock, int epfd, int op, int fd,
 			  const struct epoll_event *event, bool wide);
@@ -25,6 +26,11 @@ void aw_registration_read(struct aw_sock *const *socks, int count);
  * registration whose event was delivered stays silent. Returns 0, or an errno if fd is unchanged.
  */
 int aw_registration_swap(struct aw_sock *sock, int fd, int new_fd);
+/*
+ * The same for all fds of sock, but for those that the program has made another file unseen. The socket's file is that of new_fd, which
+ * is file, from there on; a number that another thread copies meanwhile follows it.
+ */
+void aw_registration_swap_all(struct aw_sock *sock, int new_fd, const struct stat *file);
 /*
  * While sock connects, its sets must report POLLOUT, whatever the program has asked for: widen adds
  * it. narrow removes it from the registrations that widen has changed, and leaves the others alone,

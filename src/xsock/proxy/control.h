@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Serves the requests of programs (xsock/base/request.h). Called by main.c, listeners.c and
-// status.c in the proxy process's one thread.
+// Serves the requests of programs (xsock/base/request.h). Called by main.c and status.c
+// in the proxy process's one thread.
 #ifndef XSOCK_PROXY_CONTROL_H
 #define XSOCK_PROXY_CONTROL_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The peer's side of a bridge: an endpoint (line_ep.c), or a record over its TCP socket
-// (line_record.c). No function waits. A function without a comment does what aw_xs_ep_ of the same
+// The peer's side of a bridge: an endpoint (line_ep.c), a record over its TCP socket
+// (line_record.c), or a client whose Request is still due (line_client.c). No function waits. A function without a comment does what aw_xs_ep_ of the same
 // name does (xsock/endpoint/ep.h).
 #ifndef XSOCK_PROXY_LINE_H
 #define XSOCK_PROXY_LINE_H

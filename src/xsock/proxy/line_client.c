@@ -62,7 +62,8 @@ static void client_shutdown(struct aw_line *line, bool closed)
 
 static void client_free(struct line_client *client)
 {
-	close(client->timer);
+	if (client->timer >= 0)
+		close(client->timer);
 	free(client);
 }
 
@@ -149,7 +150,7 @@ static struct aw_line *begin_record(const struct line_client *client)
 	struct aw_line_record_start start = { .tcp = client->tcp, .far = client->far, .near = -1 };
 	struct aw_record *record;
 	struct aw_line *line = NULL;
-	int on = 1, one = 1;
+	int on = 1;
 
 	if (aw_share_make(&start.share) != 0)
 		return NULL;
@@ -159,7 +160,6 @@ static struct aw_line *begin_record(const struct line_client *client)
 		aw_record_respond(record, hello, sizeof(hello));
 		record->rx.in_line = aw_sockopt_int(client->tcp, SOL_SOCKET, SO_OOBINLINE, 0);
 		(void)setsockopt(client->tcp, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
-		(void)setsockopt(client->tcp, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
 		line = aw_line_of_record(&start);
 	}
 	if (!line)
@@ -240,6 +240,7 @@ struct aw_line *aw_line_of_client(const struct aw_request *request, int tcp, int
 	};
 	const struct itimerspec due = { .it_value.tv_sec = AW_PATIENCE_MS / 1000 };
 	struct line_client *client = malloc(sizeof(*client));
+	int one = 1;
 
 	if (!client)
 		return NULL;
@@ -251,8 +252,10 @@ struct aw_line *aw_line_of_client(const struct aw_request *request, int tcp, int
 		.nodelay = request->nodelay,
 	};
 	if (client->timer < 0 || timerfd_settime(client->timer, 0, &due, NULL) != 0) {
-		free(client);
+		client_free(client);
 		return NULL;
 	}
+	/* The program's mark would hide the Request, which is none of its bytes. */
+	(void)setsockopt(tcp, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
 	return &client->line;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The proxy process's share of a slot in a program's arena: the proxy process holds the slot as any
-// process that shares the arena does. Called by control.c and line_record.c.
+// process that shares the arena does. Called by control.c, line_client.c and line_record.c.
 #ifndef XSOCK_PROXY_SHARE_H
 #define XSOCK_PROXY_SHARE_H
 
@@ -10,7 +10,7 @@
 
 struct aw_share {
 	/*
-	 * the arena, opened by this process: the lock ends with it; -1: the slot is a private copy
+	 * the arena, opened by this process: the lock ends with it; -1: the slot is this process's alone
 	 */
 	int fd;
 	unsigned number;

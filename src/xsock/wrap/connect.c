@@ -22,7 +22,7 @@ struct connect_call {
 /*
  * Makes fd CONNECTING before libc's connect is called, because another thread may learn from the
  * server that the connection exists, and use it, before the call has returned. The first of the two
- * starts MPA. mode: by the rules; the program's own goes first. False: fd is no candidate any more, or not in mode `on`.
+ * starts MPA. False: fd is no candidate any more, or not in mode `on`.
  */
 static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 {
@@ -31,8 +31,6 @@ static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(call->fd);
-	if (sock && sock->mode_is_set)
-		mode = sock->mode;
 	if (!sock && aw_xs_mode_is_iwarp(mode)) {
 		sock = aw_fdtab_get_or_add(call->fd);
 		if (!sock)
@@ -177,15 +175,6 @@ static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 	return connect_or_pair(fd, addr, len);
 }
 
-/* The mode that the program has set goes before that of the rules. */
-static enum aw_xs_mode mode_of(int fd, const struct sockaddr *addr)
-{
-	bool is_set;
-	enum aw_xs_mode mode = aw_mode_of_program(fd, &is_set);
-
-	return is_set ? mode : aw_mode_of(fd, false, addr);
-}
-
 /*
  * Calls connect for a candidate. If the call has connected fd, MPA starts here; otherwise at the
  * program's next call on fd.
@@ -201,7 +190,7 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 	if (!addr || len < sizeof(sa_family_t) ||
 	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
 		return aw_libc()->connect(fd, addr, len);
-	mode = mode_of(fd, addr);
+	mode = aw_mode_of_connect(fd, addr);
 	if (mode == AW_XS_AUTO && aw_offer_connect(fd, addr, len, &result))
 		return result;
 	if (!begin_connect(&call, mode))

@@ -205,6 +205,8 @@ static int filter_events(int epfd, struct epoll_event *events, int count)
 {
 	int kept = 0;
 
+	if (!aw_fdtab_any_undecided())
+		return count;
 	for (int i = 0; i < count; i++) {
 		struct epoll_event event = events[i];
 

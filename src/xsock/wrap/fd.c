@@ -7,12 +7,10 @@
 #include <linux/sockios.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
-#include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/end.h"
 #include "xsock/preload/extended.h"
@@ -21,7 +19,6 @@
 #include "xsock/process/memory.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/shield.h"
-#include "xsock/wrap/wrap.h"
 
 /* Prepares fd's socket for the end of this number of it. lingers: SO_LINGER may make the close wait. */
 static void prepare_leave(int fd, bool lingers)

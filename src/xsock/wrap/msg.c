@@ -40,7 +40,7 @@ static bool open_fast(int fd, int flags, const struct sockaddr *to, socklen_t to
 {
 	*result = 0;
 	if (!(flags & MSG_FASTOPEN) || aw_fdtab_state(fd) != AW_FD_CANDIDATE || !to ||
-	    !aw_mode_connects_iwarp(fd, to))
+	    !aw_xs_mode_is_iwarp(aw_mode_of_connect(fd, to)))
 		return false;
 	*result = connect(fd, to, to_len);
 	return *result == 0;

@@ -14,10 +14,7 @@
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/iwarp_option.h"
 #include "xsock/preload/option.h"
-#include "xsock/process/mode.h"
 #include "xsock/process/name.h"
-#include "xsock/process/proxy.h"
-#include "xsock/process/sandbox.h"
 
 /*
  * Returns whether the kernel's call has failed because another thread has made a pair of fd

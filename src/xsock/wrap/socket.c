@@ -5,15 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
-#include "xsock/framed/framed.h"
 #include "xsock/framed/refusal.h"
-#include "xsock/framed/swap.h"
 #include "xsock/pair/offer.h"
 #include "xsock/preload/first_io.h"
-#include "xsock/preload/option.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/name.h"
 #include "xsock/process/patience.h"

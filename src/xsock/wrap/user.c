@@ -8,7 +8,6 @@
 #include "xsock/base/libc.h"
 #include "xsock/framed/arena.h"
 #include "xsock/framed/bridge.h"
-#include "xsock/framed/framed.h"
 #include "xsock/process/fdtab.h"
 #include "xsock/wrap/wrap.h"
 
