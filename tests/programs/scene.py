@@ -8,6 +8,7 @@ import filecmp
 import os
 import pathlib
 import random
+import re
 import shlex
 import shutil
 import signal
@@ -136,7 +137,7 @@ class Scene:
         self.home = self.folder / "home"
         self.home.mkdir(mode=0o755)
         self.tap = tap.Tap()
-        self.programs, self.ports, self.judged, self.users = [], [], set(), set()
+        self.programs, self.ports, self.judged, self.pairs = [], [], set(), set()
         self.pair = mode.pair  # a test that says False says why
 
     def port(self, more=0):
@@ -161,7 +162,6 @@ class Scene:
 
     def start(self, line, rule, user=None, **env):
         """A command line, split as a shell would, or a list."""
-        self.users.add(user)
         argv = shlex.split(line) if isinstance(line, str) else [str(each) for each in line]
         settings = [f"{name}={value}" for name, value in env.items()]
         if self.mode.pair:
@@ -202,7 +202,7 @@ class Scene:
         may have closed some without looking at them, and so without a Reply. silent: it may have
         written nothing to some; a record's Reply goes out with its first FPDU. pair False: some ends are no pair, as those of two
         users never are."""
-        pair = self.pair and len(self.users) == 1 if pair is None else pair
+        pair = self.pair if pair is None else pair
         iwarp = self.mode.iwarp if iwarp is None else iwarp
         unused = unused or silent and RECORDS
         seen = self.tap.seen(port)
@@ -212,6 +212,8 @@ class Scene:
         assert seen.replies == wanted or unused and seen.replies < wanted, f"port {port}: {seen}"
         assert seen.records == (wanted if RECORDS else 0), f"port {port}: {seen}"
         assert not pair or not seen.carried, f"port {port}: {seen}"
+        if pair:
+            self.pairs.add(port)
         self.judged.add(port)
 
     def judge_all(self):
@@ -230,10 +232,21 @@ class Scene:
     def close(self):
         for started in reversed(self.programs):
             started.close()
+        carried = [port for port in self.pairs if self.tap.seen(port).carried]
         self.tap.socket.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+        assert not carried, f"connections that were open when they were judged, and no pairs, to {carried}"
 
 
 def same_file(left, right):
     """Octet by octet, not by size and time."""
     return filecmp.cmp(left, right, shallow=False)
+
+
+def ask_by_ab(scene, keep, requests, url, octets):
+    """keep: -k, or nothing for a connection for each request."""
+    said = scene.client(f"ab -q {keep} -n {requests} -c 8 {url}")
+    assert int(re.search(r"Complete requests: +(\d+)", said)[1]) == requests
+    assert int(re.search(r"Failed requests: +(\d+)", said)[1]) == 0, said
+    assert int(re.search(r"HTML transferred: +(\d+)", said)[1]) == requests * octets, said
+    assert "Non-2xx" not in said, said

@@ -11,7 +11,6 @@ import scene as scenes
 
 pytestmark = pytest.mark.skipif(not shutil.which("gmond"), reason="ganglia-monitor is not installed: Debian 13 has none")
 
-# A UDP port of its own: of the TCP port's number it would be where clients in auto ask, and those would stay with TCP.
 GMOND = """
 globals {{ daemonize = no setuid = no debug_level = 1 mute = no deaf = no host_dmax = 0 send_metadata_interval = 1 }}
 cluster {{ name = "here" }}

@@ -43,8 +43,7 @@ def test_values_arrive_as_they_were_set(scene):
 
 
 def test_a_replica_and_a_fork_in_between(scene):
-    """BGSAVE forks the server, so does the replica's first copy. Clients of the replica find iWARP in plain_server, too:
-    there each is a record if the probe is given time."""
+    """BGSAVE forks the server, so does the replica's first copy."""
     server, port = serve(scene)
     path = scene.file("value", 1_000_003)
     cli(scene, port, f"-x set key <{path}")

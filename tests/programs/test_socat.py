@@ -58,7 +58,7 @@ def test_a_program_that_has_the_socket_itself(scene):
 
 
 def test_relay(scene):
-    """Three processes in a row: the one in the midst is server and client. Its probe is given time, in plain_client, too."""
+    """Three processes in a row: the one in the midst is server and client."""
     sent, inner, outer = scene.file("sent", OCTETS), scene.port(), scene.port()
     listen(scene, inner, "EXEC:cat", ",fork")
     listen(scene, outer, f"TCP4:{scenes.ADDRESS}:{inner}", ",fork")
@@ -71,8 +71,7 @@ GATEWAY = scenes.Mode("gateway", "on", None, False)
 
 @pytest.mark.parametrize("mode", [GATEWAY], ids=lambda mode: mode.name)
 def test_a_gateway_from_plain_clients_to_an_iwarp_server(scene):
-    """By one rule for one port; all else of the gateway is off. Its probe of the server is given time: a late answer costs
-    the record."""
+    """By one rule for one port; all else of the gateway is off."""
     sent, inner, outer = scene.file("sent", OCTETS), scene.port(), scene.port()
     listen(scene, inner, "EXEC:cat", ",fork")
     scene.server(f"socat -t 30 TCP4-LISTEN:{outer},bind={scenes.ADDRESS},fork "

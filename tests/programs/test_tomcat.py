@@ -3,7 +3,6 @@
 what has been idle."""
 
 import pathlib
-import re
 import shutil
 
 import pytest
@@ -60,14 +59,6 @@ def test_files(scene, site):
         scene.client(f"curl -sSf -o got {site}/file{octets}")
         assert scenes.same_file(scene.folder / "webapps" / "ROOT" / f"file{octets}", scene.folder / "got")
         for keep in ("", "-k"):
-            ask(scene, keep, requests, f"{site}/file{octets}", octets)
+            scenes.ask_by_ab(scene, keep, requests, f"{site}/file{octets}", octets)
     # ab opens some more at its end, and closes them.
     scene.judge(scene.port_of_site, silent=True)
-
-
-def ask(scene, keep, requests, url, octets):
-    said = scene.client(f"ab -q {keep} -n {requests} -c 8 {url}")
-    assert int(re.search(r"Complete requests: +(\d+)", said)[1]) == requests
-    assert int(re.search(r"Failed requests: +(\d+)", said)[1]) == 0, said
-    assert int(re.search(r"HTML transferred: +(\d+)", said)[1]) == requests * octets, said
-    assert "Non-2xx" not in said, said

@@ -319,9 +319,12 @@ static bool feed_once(struct stream *s, const struct sockaddr_in *addr, bool rea
 	s->have = 0;
 	s->ended = false;
 	connected = connect(s->fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0;
-	if (connected && reads)
+	if (connected && reads) {
 		read_stream(s, false);
-	else if (connected)
+		/* A word in part is the end of a stream that its writer has left there. */
+		if (way == BY_COPY && s->next && !s->have && !s->ended)
+			report_fault("an end", s->next, LAST);
+	} else if (connected)
 		while (write_words(s, WORDS / 2, false, &odd))
 			;
 	close(s->fd);
@@ -376,8 +379,9 @@ int main(int argc, char **argv)
 		job = (enum job)find_name(job_names, argv[3]);
 		return serve(atoi(argv[4]));
 	}
-	if (argc != 4 || strcmp(argv[1], "feed") != 0)
+	if (argc != 5 || strcmp(argv[1], "feed") != 0)
 		return 2;
+	way = (enum way)find_name(way_names, argv[4]);
 	job = (enum job)find_name(job_names, argv[3]);
 	return feed(atoi(argv[2]));
 }

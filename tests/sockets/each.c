@@ -338,7 +338,8 @@ static volatile sig_atomic_t peeked;
 static void on_signal(int sig)
 {
 	(void)sig;
-	peeked = recv(conn, word, 1, MSG_DONTWAIT | MSG_PEEK) == -1 || word[0];
+	/* The echo has been read. */
+	peeked = recv(conn, word, 1, MSG_DONTWAIT | MSG_PEEK) == -1 && errno == EAGAIN;
 }
 
 static bool use_signal(void)

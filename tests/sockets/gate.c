@@ -28,14 +28,6 @@ static void pass(void)
 		(void)raise(SIGSTOP);
 }
 
-__attribute__((destructor)) static void print_count(void)
-{
-	const char *text = getenv("GATE");
-
-	if (text && strcmp(text, "count") == 0)
-		dprintf(STDERR_FILENO, "calls %d\n", atomic_load(&calls));
-}
-
 /* Defines a function that passes the gate, and calls libc's. */
 #define GATED(type, name, params, args)                    \
 	type name params                                   \

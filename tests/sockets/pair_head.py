@@ -33,7 +33,8 @@ def raw_address(sock):
 
 
 def in_thread(run):
-    """Starts run. Returns a function that waits for it, and returns its result; its await_sleep waits until run has ended or polls."""
+    """Starts run. Returns a function that waits for it, and returns its result; its await_sleep waits until run has ended or polls, or
+    sleeps where it is said."""
     results = []
 
     def call():
@@ -52,11 +53,11 @@ def in_thread(run):
             raise results[0][1]
         return results[0][0]
 
-    def await_sleep():
+    def await_sleep(where="poll"):
         while thread.is_alive():
             try:
                 with open(f"/proc/self/task/{thread.native_id}/wchan", encoding="ascii") as file:
-                    if "poll" in file.read():
+                    if where in file.read():
                         return
             except OSError:
                 return

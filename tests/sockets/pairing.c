@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// pairing serve epoll|thread [raw]: prints its port, and answers each line of each client with "KIND line"; raw: it accepts by syscall(2).
+// pairing serve epoll|thread: prints its port, and answers each line of each client with "KIND line".
 // pairing ask PORT WORD [nonblock]: sends a line before it waits for anything, says so, and reads the answer; a long one follows. Prints
 // "done OWN THEIRS". KIND, OWN and THEIRS: what the kernel has for the program's fd, "pair" or "tcp".
 #include <arpa/inet.h>
@@ -35,8 +35,6 @@ struct connection {
 	size_t len;
 	char line[LINE_MAX_BYTES];
 };
-
-static bool accepts_raw;
 
 /* No wrapper sees this call. */
 static const char *kind_of(int fd)
@@ -114,8 +112,7 @@ static struct connection *accept_one(int listener, int flags)
 	struct connection *c = calloc(1, sizeof(*c));
 
 	CHECK(c);
-	c->fd = accepts_raw ? (int)syscall(SYS_accept4, listener, NULL, NULL, flags)
-			    : accept4(listener, NULL, NULL, flags);
+	c->fd = accept4(listener, NULL, NULL, flags);
 	CHECK(c->fd >= 0);
 	return c;
 }
@@ -252,10 +249,8 @@ static int ask(uint16_t port, const char *word, bool nonblock)
 
 int main(int argc, char **argv)
 {
-	if (argc >= 3 && strcmp(argv[1], "serve") == 0) {
-		accepts_raw = argc > 3;
+	if (argc == 3 && strcmp(argv[1], "serve") == 0)
 		return serve(argv[2]);
-	}
 	if (argc < 4)
 		return 1;
 	return ask((uint16_t)atoi(argv[2]), argv[3], argc > 4);

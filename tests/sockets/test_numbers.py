@@ -18,6 +18,6 @@ SECONDS_MAX = 60
 def test_number_changes_its_file(mode, way, job):
     server = mode.start([CHURN, "serve", way, job, MS])
     port = server.wait_output(r"port (\d+)\n", SECONDS_MAX)[1]
-    client = mode.start([CHURN, "feed", port, job])
+    client = mode.start([CHURN, "feed", port, job, way])
     assert server.wait_exit(SECONDS_MAX + MS / 1000) == 0, server.report()
     assert client.wait_exit(SECONDS_MAX) == 0, client.report()

@@ -147,6 +147,7 @@ serving = in_thread(serve)
 for number, client in enumerate(clients):
     select.select([client], [], [], 30)
     assert client.recv(1) == bytes([number]), number
+serving()
 print("ok")
 """
 
@@ -259,7 +260,6 @@ def test_source_port_is_bound_again_at_once(mode, ms, how):
 
 SIMULTANEOUS = """
 import errno
-met = 0
 for _ in range(300):
     one, other = socket.socket(), socket.socket()
     for sock in (one, other):
@@ -270,7 +270,6 @@ for _ in range(300):
         return sock.connect_ex(to.getsockname())
     connecting = in_thread(lambda: connect(other, one))
     if [connect(one, other), connecting()] == [0, 0]:
-        met += 1
         exchange(one, other)
 own = socket.socket()
 own.bind(("127.0.0.1", 0))
@@ -327,7 +326,7 @@ def listen():
     listener.bind(("127.0.0.1", port))
     listener.listen(256)
     return listener
-def serve(listener, other):
+def serve(listener):
     while True:
         sock = listener.accept()[0]
         word = sock.recv(100)
@@ -345,7 +344,7 @@ for number in range(4):
         for other in listeners:
             if reuse and other is not listeners[number]:
                 other.close()
-        serve(listeners[number] if reuse else listener, None)
+        serve(listeners[number] if reuse else listener)
 for each in listeners:
     each.close()
 def ask(number):

@@ -442,7 +442,6 @@ def test_fork_beside_a_reader(only_iwarp):
 class Server:
     def __init__(self, mode, way):
         self.mode = mode
-        # No port that the kernel gives to any socket: a UDP socket at it would keep the probes.
         self.program = mode.start([sys.executable, HERE / "echo_server.py", way, program.free_port()], ANYWARP_LOG="info")
         self.port = int(self.program.wait_output(r"port (\d+)\n", SECONDS_MAX)[1])
 

@@ -284,26 +284,27 @@ def ready():
         poll.register(fd, select.POLLIN)
     return [fd for fd, _ in poll.poll()]
 
-def serve(fd):
+def serve(fd, is_registered=True):
     try:
         while octets := clients[fd].recv(4096):
             clients[fd].sendall(octets)
     except BlockingIOError:
         if how == "oneshot":
             epoll.modify(fd, FLAGS)
-        return
+        return True
     except OSError as error:
         assert error.errno == errno.EPROTO
-    if epoll:
+    if epoll and is_registered:
         epoll.unregister(fd)
     clients.pop(fd).close()
+    return False
 
 def take():
     client = listener.accept()[0]
     client.setblocking(False)
     clients[client.fileno()] = client
-    if how == "threads":
-        serve(client.fileno())
+    if how == "threads" and not serve(client.fileno(), False):
+        return
     if epoll:
         epoll.register(client, FLAGS)
 

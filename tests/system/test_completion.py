@@ -140,7 +140,7 @@ def test_options(offers, name):
     ("anywarp sockets --log ", {"error", "warn", "info", "debug"}),
     ("anywarp run --log info --persona ", {"iwarp", "roce"}),
     ("anywarp run --host-path ", {"auto", "on", "off"}),
-    ("anywarp sockets --rule ", {"on", "auto", "off"}),
+    ("anywarp sockets --rule ", {"on", "auto", "off", "rsockets"}),
 ])
 def test_values(offers, line, values):
     assert offers(line) == values

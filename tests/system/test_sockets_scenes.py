@@ -16,8 +16,8 @@ LIBRARY = conftest.BUILD / "lib" / "libanywarp-sockets.so"
 # Neither interpreter nor kernel know the option without the library.
 SCENES = sorted(set(sockets_peer.CONNECT) - {"delayed", "called_off", "at_once"})
 SIGKILLED = -9
-# Each end's rules; None is an end without the library, "record" is `on` with so much time for the server's answer that each
-# connection is a record, and "on" without records: the proxy carries the connection.
+# Each end's rules; None is an end without the library, "record" is `on`, and "on" is that
+# without records: the proxy carries the connection.
 PAIRS = {"tcp": (None, None), "on": ("on", "on"), "record": ("record", "record"), "auto": ("auto", "auto"),
          "on_and_record": ("on", "record"), "record_and_on": ("record", "on"), "plain_client": ("auto", None),
          "plain_server": (None, "auto")}
