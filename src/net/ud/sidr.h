@@ -14,6 +14,12 @@
 
 #define AW_SIDR_REJECTED 2 /* as in InfiniBand's SIDR_REP */
 
+/*
+ * A client sends its request so often, which takes a minute as Linux's rdma_cm does, and a server replies to it so often: who sends
+ * requests under the address of somebody else gets no more out of one.
+ */
+#define AW_SIDR_TRIES_MAX 33
+
 struct aw_sidr_answer {
 	uint8_t status; /* 0: success */
 	uint32_t qpn, qkey; /* only with success */

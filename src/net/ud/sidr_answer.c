@@ -24,6 +24,7 @@ struct known {
 	uint64_t id;
 	struct sockaddr_storage peer;
 	size_t len; /* bytes of the reply; 0: there is none yet */
+	uint32_t sent; /* how often the reply was */
 	uint8_t octets[SIDR_MAX];
 };
 
@@ -193,7 +194,7 @@ static struct known *find(struct aw_sidr_service *service, uint64_t id,
 }
 
 /*
- * Sends the reply from the address that the request came to: sendmsg(2) takes what recvmsg(2)
+ * Sends the reply, unless it was sent too often, from the address that the request came to: sendmsg(2) takes what recvmsg(2)
  * wrote.
  */
 static int send_to(const struct aw_sidr_service *service, struct known *known,
@@ -202,6 +203,8 @@ static int send_to(const struct aw_sidr_service *service, struct known *known,
 	struct iovec iov = { known->octets, known->len };
 	struct msghdr msg = message(ends, &iov);
 
+	if (known->sent++ >= AW_SIDR_TRIES_MAX)
+		return 0;
 	return aw_sendmsg_now(service->fd, &msg) < 0 ? errno : 0;
 }
 
@@ -225,6 +228,7 @@ static void remember(struct aw_sidr_service *service, const struct aw_sidr_reque
 	known->id = request->id;
 	known->peer = request->ends.peer;
 	known->len = 0;
+	known->sent = 0;
 }
 
 static void forget(struct aw_sidr_service *service, const struct aw_sidr_request *request)
@@ -314,7 +318,7 @@ int aw_sidr_reply(struct aw_sidr_request *request, const struct aw_sidr_answer *
 		.pd_len = answer->pd_len,
 		.pd = answer->pd,
 	};
-	struct known lost, *known;
+	struct known lost = { 0 }, *known;
 	int err;
 
 	pthread_mutex_lock(&service->lock);

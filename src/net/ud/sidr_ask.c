@@ -15,7 +15,6 @@
 
 #define WAIT_MS_MIN 100
 #define WAIT_MS_MAX 2000
-#define TRIES_MAX 33 /* a minute in all, as Linux's rdma_cm */
 #define REFUSALS_MAX 3 /* the server may be about to start */
 
 struct aw_sidr_ask {
@@ -99,7 +98,7 @@ static bool is_over(struct aw_sidr_ask *ask, int err)
 
 static void send_question(struct aw_sidr_ask *ask)
 {
-	if (ask->tries++ == TRIES_MAX) {
+	if (ask->tries++ == AW_SIDR_TRIES_MAX) {
 		finish(ask, ETIMEDOUT, NULL);
 		return;
 	}
