@@ -326,9 +326,9 @@ loop()
 
 
 @contextlib.contextmanager
-def loop(mode, how):
+def loop(mode, how, **env):
     """Connects to a server of one thread."""
-    server = mode.start([sys.executable, "-c", LOOP, how])
+    server = mode.start([sys.executable, "-c", LOOP, how], **env)
     port = int(server.wait_output(r"port (\d+)\n").group(1))
     with contextlib.ExitStack() as socks:
         yield server, lambda: socks.enter_context(socket.create_connection(("127.0.0.1", port), ECHO_SECONDS_MAX))
@@ -396,6 +396,38 @@ def test_silent_strangers_cost_nobody_anything(only_iwarp):
         strangers = [dial() for _ in range(CROWD)]
         client = only_iwarp.start([sys.executable, "-c", ASKER, strangers[0].getpeername()[1]])
         assert client.wait_exit(ECHO_SECONDS_MAX) == 0, client.report() + server.report()
+        for sock in strangers:
+            expect_refusal(sock)
+
+
+def fds_of_proxy(mark):
+    """How many fds the proxy process of a program has that was started with a mark in its environment."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        process = pathlib.Path("/proc", pid)
+        with contextlib.suppress(OSError):
+            if (process / "comm").read_text(encoding="ascii") == "anywarp-proxy\n" and \
+                    mark.encode() in (process / "environ").read_bytes():
+                return len(os.listdir(process / "fd"))
+    raise AssertionError("there is no proxy process")
+
+
+HALF_OPEN, SOME = 50, 10
+
+
+def test_half_open_clients_cost_their_sockets_alone(only_iwarp):
+    """For each that the proxy process waits for it has the TCP socket and an end of a pair. One timer ends them all, the late ones, too."""
+    mark = f"half-open-{os.getpid()}-{random.random()}"
+    with loop(only_iwarp, "level", ANYWARP_SOCKETS_RECORD="off", MARK=mark) as (server, dial):
+        def ask():
+            client = only_iwarp.start([sys.executable, "-c", ASKER, strangers[0].getpeername()[1]])
+            assert client.wait_exit(ECHO_SECONDS_MAX) == 0, client.report() + server.report()
+
+        strangers = [dial()]
+        ask()
+        before = fds_of_proxy(mark)
+        strangers += [dial() for _ in range(HALF_OPEN)]
+        ask()
+        assert 2 * HALF_OPEN - SOME < fds_of_proxy(mark) - before < 2 * HALF_OPEN + SOME
         for sock in strangers:
             expect_refusal(sock)
 

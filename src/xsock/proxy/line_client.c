@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Looks at the first bytes each time that the loop calls, and at the time. Until then the program's bytes stay in the pair.
+// Looks at the first bytes each time that the loop calls. Until then the program's bytes stay in the pair. One timer serves all
+// clients, which all have the same time: the list has the oldest first.
 #include "xsock/proxy/line_client.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "xsock/base/patience.h"
 #include "xsock/base/sockopt.h"
 #include "xsock/framed/hello.h"
@@ -16,15 +18,24 @@
 #include "xsock/proxy/closer.h"
 #include "xsock/proxy/conns.h"
 #include "xsock/proxy/line_record.h"
+#include "xsock/proxy/loop.h"
+
+#define NS INT64_C(1000000000)
 
 struct line_client {
 	struct aw_line line;
 	int tcp, far;
-	int timer; /* ready when the client's time is over */
 	bool nodelay;
+	int64_t due_ns; /* the client's time is over then; 0: not in the list */
+	struct line_client *before, *after;
 	int error; /* the client is refused */
 	bool ended; /* the client has ended its stream before a Request */
 };
+
+static void timer_ready(struct aw_loop_source *source, uint32_t events);
+
+static struct line_client *oldest, *newest;
+static struct aw_loop_source timer = { .fd = -1, .ready = timer_ready };
 
 static struct line_client *client_of(struct aw_line *line)
 {
@@ -60,11 +71,67 @@ static void client_shutdown(struct aw_line *line, bool closed)
 	(void)closed;
 }
 
+/* Has the timer be ready when the oldest client's time is over; without clients it is off. */
+static void timer_set(void)
+{
+	const int64_t due_ns = oldest ? oldest->due_ns : 0;
+	const struct itimerspec due = { .it_value = { due_ns / NS, due_ns % NS } };
+
+	(void)timerfd_settime(timer.fd, TFD_TIMER_ABSTIME, &due, NULL);
+}
+
+/* Returns whether there is a timer. */
+static bool timer_open(void)
+{
+	int fd = timer.fd >= 0 ? -1 : timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd >= 0 && aw_loop_set(&timer, fd, EPOLLIN) != 0)
+		close(fd);
+	return timer.fd >= 0;
+}
+
+static void list_add(struct line_client *client)
+{
+	client->before = newest;
+	*(newest ? &newest->after : &oldest) = client;
+	newest = client;
+	if (client == oldest)
+		timer_set();
+}
+
+static void list_remove(struct line_client *client)
+{
+	if (!client->due_ns)
+		return;
+	*(client->before ? &client->before->after : &oldest) = client->after;
+	*(client->after ? &client->after->before : &newest) = client->before;
+	client->due_ns = 0;
+	if (!client->before)
+		timer_set();
+}
+
 static void client_free(struct line_client *client)
 {
-	if (client->timer >= 0)
-		close(client->timer);
+	list_remove(client);
 	free(client);
+}
+
+/* The clients whose time is over are refused. That this side reads no more is what wakes their bridges. */
+static void timer_ready(struct aw_loop_source *source, uint32_t events)
+{
+	int64_t now_ns = aw_now_ns();
+	uint64_t count;
+
+	(void)events;
+	(void)!read(source->fd, &count, sizeof(count));
+	while (oldest && oldest->due_ns <= now_ns) {
+		struct line_client *client = oldest;
+
+		list_remove(client);
+		if (!client->ended && !client->error)
+			client->error = EPROTO;
+		(void)shutdown(client->tcp, SHUT_RD);
+	}
 }
 
 static void client_close(struct aw_line *line, bool abort)
@@ -93,7 +160,7 @@ static void client_fds(struct aw_line *line, struct aw_line_fd fds[AW_LINE_FDS])
 	const struct line_client *client = client_of(line);
 
 	fds[0] = (struct aw_line_fd){ client->tcp, EPOLLIN | EPOLLRDHUP | EPOLLET };
-	fds[1] = (struct aw_line_fd){ client->timer, EPOLLIN | EPOLLET };
+	fds[1] = (struct aw_line_fd){ .fd = -1 };
 }
 
 static bool client_arm(struct aw_line *line)
@@ -181,13 +248,6 @@ static struct aw_line *begin_line(struct line_client *client, bool record)
 	return next;
 }
 
-static bool is_time_over(const struct line_client *client)
-{
-	uint64_t count;
-
-	return read(client->timer, &count, sizeof(count)) == sizeof(count);
-}
-
 static struct aw_line *client_become(struct aw_line *line)
 {
 	struct line_client *client = client_of(line);
@@ -212,8 +272,6 @@ static struct aw_line *client_become(struct aw_line *line)
 		client->ended = got == 0;
 		if (got < 0 && errno != EAGAIN)
 			client->error = errno;
-		else if (is_time_over(client))
-			client->error = EPROTO;
 		break;
 	}
 	return NULL;
@@ -238,8 +296,7 @@ struct aw_line *aw_line_of_client(const struct aw_request *request, int tcp, int
 		.stats = client_stats,
 		.become = client_become,
 	};
-	const struct itimerspec due = { .it_value.tv_sec = AW_PATIENCE_MS / 1000 };
-	struct line_client *client = malloc(sizeof(*client));
+	struct line_client *client = timer_open() ? malloc(sizeof(*client)) : NULL;
 	int one = 1;
 
 	if (!client)
@@ -248,13 +305,10 @@ struct aw_line *aw_line_of_client(const struct aw_request *request, int tcp, int
 		.line = { &ops },
 		.tcp = tcp,
 		.far = far,
-		.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
 		.nodelay = request->nodelay,
+		.due_ns = aw_now_ns() + AW_PATIENCE_MS * (NS / 1000),
 	};
-	if (client->timer < 0 || timerfd_settime(client->timer, 0, &due, NULL) != 0) {
-		client_free(client);
-		return NULL;
-	}
+	list_add(client);
 	/* The program's mark would hide the Request, which is none of its bytes. */
 	(void)setsockopt(tcp, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
 	return &client->line;
