@@ -107,8 +107,9 @@ bool aw_framed_yield(struct aw_slot *slot, int fd)
 	struct aw_half half;
 	bool begun;
 
+	/* A process without the slot's memory has nothing that it could note there. */
 	if (aw_half_enter(&half, slot, &slot->tx_lock, fd))
-		return false;
+		return !aw_framed_is_lost(slot);
 	begun = aw_framed_is_begun(slot);
 	if (!begun)
 		atomic_store(&slot->broken, true);

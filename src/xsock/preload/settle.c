@@ -111,6 +111,21 @@ static void begin_or_hand_over_surviving(int fd)
 		begin_or_hand_over(fd);
 }
 
+/* A connection without a slot can still begin by the new user's. */
+static void hand_over_slot(int fd)
+{
+	struct aw_sock sock;
+
+	if (aw_fdtab_look(fd, &sock) && sock.slot && !sock.error)
+		begin_or_hand_over(fd);
+}
+
+void aw_settle_before_user(void)
+{
+	if (aw_fdtab_any_undecided())
+		settle_each(AW_FD_PENDING, hand_over_slot);
+}
+
 void aw_settle_for_stranger(bool surviving)
 {
 	if (aw_fdtab_any_undecided())

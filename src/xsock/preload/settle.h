@@ -19,6 +19,8 @@ void aw_settle_before_spawn(void);
  * popen(3) are such programs, too, because their child becomes a shell at once.
  */
 void aw_settle_for_stranger(bool surviving);
+/* The process may become another user, who has no memory of its slots: begins or hands over what relatives may begin, too. */
+void aw_settle_before_user(void);
 
 /*
  * The caller is about to close fd, or to end the process with all its fds. If the kernel closed a

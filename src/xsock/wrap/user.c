@@ -8,6 +8,7 @@
 #include "xsock/base/libc.h"
 #include "xsock/framed/arena.h"
 #include "xsock/framed/bridge.h"
+#include "xsock/preload/settle.h"
 #include "xsock/process/fdtab.h"
 #include "xsock/wrap/wrap.h"
 
@@ -48,6 +49,7 @@ static bool begin_change(uid_t real, uid_t effective, uid_t saved)
 	set_user(&users[SAVED], saved);
 	if (aw_arena_is_of(users))
 		return false;
+	aw_settle_before_user();
 	aw_fdtab_bar_starts();
 	aw_framed_bridge_all(false);
 	return true;
