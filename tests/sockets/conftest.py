@@ -28,7 +28,8 @@ BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 SANITIZER = os.environ.get("ANYWARP_SAN", "")
 SOCKETS = BUILD / "lib" / "libanywarp-sockets.so"
 RULES = {"pass": "off", "iwarp": "on", "auto": "auto", "pair": "auto", "proxy": "on"}
-ALL_MODES = [mode for mode in ("plain", *RULES)
+# The kernel alone has nothing for a sanitizer.
+ALL_MODES = [mode for mode in (*([] if SANITIZER else ["plain"]), *RULES)
              if mode in os.environ.get("ANYWARP_MODES", "plain pass iwarp auto pair proxy").split()]
 MODES_AND_AUTO = [mode for mode in ALL_MODES if mode not in ("pair", "proxy")]
 MODES = [mode for mode in MODES_AND_AUTO if mode != "auto"]
