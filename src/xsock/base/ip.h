@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// An IP address as 16 bytes, IPv4 mapped into IPv6.
+// The addresses of sockets; an IP address as 16 bytes, IPv4 mapped into IPv6.
 #ifndef XSOCK_BASE_IP_H
 #define XSOCK_BASE_IP_H
 
@@ -9,6 +9,13 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+
+/* The address of a TCP socket, in a fifth of the bytes of struct sockaddr_storage. */
+union aw_address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
 
 /*
  * Stores the address as 16 bytes and its port, both in network byte order. False: not an IP

@@ -11,10 +11,13 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "xsock/base/ip.h"
+
 #define AW_PROXY_NAME "anywarp-proxy"
 #define AW_PROXY_CONTROL 3 /* the number of the proxy process's end */
 #define AW_REQUEST_MAGIC 0x61775831u
-#define AW_REQUEST_VALUE_MAX 512
+#define AW_REQUEST_VALUE_MAX \
+	8 /* struct linger; of a larger value the kernel, too, takes the first bytes */
 #define AW_REQUEST_FDS 5 /* those of RECORD */
 
 /*
@@ -44,7 +47,7 @@ struct aw_request {
 	int32_t level, name, len; /* an option; len: the bytes of value */
 	uint8_t value[AW_REQUEST_VALUE_MAX];
 	/* filled in by the proxy process */
-	struct sockaddr_storage remote;
+	union aw_address remote;
 	int32_t pid;
 	uint64_t ino; /* of near */
 };

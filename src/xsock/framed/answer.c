@@ -71,7 +71,7 @@ bool aw_answer_is_wrong(struct aw_slot *slot, ssize_t n)
 void aw_answer_tell(int fd, ssize_t n)
 {
 	struct aw_sock sock;
-	bool known = aw_fdtab_look(fd, &sock) && sock.remote.ss_family;
+	bool known = aw_fdtab_look(fd, &sock) && sock.remote.any.sa_family;
 
 	aw_refusal_log(fd, known ? &sock.remote : NULL,
 		       n == -EPROTO ? AW_REFUSAL_OTHER_SERVER : AW_REFUSAL_ENDED);

@@ -368,7 +368,7 @@ static void find_same(struct aw_sock *sock, int fd, void *arg)
 }
 
 /* Finds the FRAMED socket behind fd and copies it to *like. The fd table may not know fd itself. */
-static bool find_sock(int fd, struct aw_sock *like)
+__attribute__((noinline)) static bool find_sock(int fd, struct aw_sock *like)
 {
 	struct search search = { 0 };
 	struct stat file;
@@ -385,7 +385,7 @@ static bool find_sock(int fd, struct aw_sock *like)
 }
 
 /* Replaces, by the file of from, all surviving fds above it that are the socket with this inode. */
-static void replace_fds(int from, ino_t ino)
+__attribute__((noinline)) static void replace_fds(int from, ino_t ino)
 {
 	for (int fd = from + 1; fd < AW_BRIDGE_BORROWED_MAX; fd++) {
 		struct stat file;

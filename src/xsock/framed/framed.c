@@ -68,7 +68,7 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 {
 	static pthread_once_t crc_once = PTHREAD_ONCE_INIT;
 	struct aw_slot *slot = sock->slot ? sock->slot : aw_arena_take(sock->ino);
-	struct sockaddr_storage remote = { 0 }; /* for the log, should the server not answer */
+	union aw_address remote = { 0 }; /* for the log, should the server not answer */
 	socklen_t len = sizeof(remote);
 	int err;
 

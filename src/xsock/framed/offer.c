@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "record/record.h"
-#include "record/startup.h"
 
 #define KEY "MPA ID Req Frame" /* RFC 5044 7.1 */
 #define KEY_LEN 16

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "record/startup.h"
+
 enum aw_offer {
 	AW_OFFER_MORE, /* the beginning of an MPA Request */
 	AW_OFFER_RECORD, /* a whole Request, of a record */
@@ -12,7 +14,7 @@ enum aw_offer {
 	AW_OFFER_STRANGE, /* no part of a Request */
 };
 
-#define AW_OFFER_BYTES_MAX 1024 /* no Request is longer */
+#define AW_OFFER_BYTES_MAX AW_STARTUP_MAX
 
 /* Judges the first `got` bytes of a stream. MORE: *missing is how many more bytes another look needs at least. */
 enum aw_offer aw_offer_judge(const void *bytes, size_t got, size_t *missing);

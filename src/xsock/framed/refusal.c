@@ -29,7 +29,7 @@ static bool may_write_line(void)
 	return atomic_fetch_add(&lines, 1) < LINES_A_SECOND;
 }
 
-void aw_refusal_log(int fd, const struct sockaddr_storage *peer, enum aw_refusal why)
+void aw_refusal_log(int fd, const union aw_address *peer, enum aw_refusal why)
 {
 	static const char *const reasons[] = {
 		[AW_REFUSAL_OTHER_CLIENT] = "its first bytes are no MPA Request",
@@ -41,7 +41,7 @@ void aw_refusal_log(int fd, const struct sockaddr_storage *peer, enum aw_refusal
 	};
 	char text[INET6_ADDRSTRLEN] =
 		"ADDRESS"; /* the kernel forgets the peer of a connection that has ended */
-	struct sockaddr_storage found;
+	union aw_address found;
 	socklen_t len = sizeof(found);
 	int saved = errno;
 	uint8_t ip[16];

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
+#include "xsock/base/ip.h"
+
 enum aw_refusal {
 	AW_REFUSAL_OTHER_CLIENT,
 	AW_REFUSAL_SILENT_CLIENT,
@@ -20,7 +22,7 @@ enum aw_refusal {
  * Writes one line, at the default level, with the address of fd's peer, the reason and the remedy. peer NULL: the kernel knows it.
  * Keeps errno.
  */
-void aw_refusal_log(int fd, const struct sockaddr_storage *peer, enum aw_refusal why);
+void aw_refusal_log(int fd, const union aw_address *peer, enum aw_refusal why);
 /*
  * Returns whether fd is a socket of MPTCP, whatever socket(2) was asked for, and tells the user: its bytes have several ways, and
  * iWARP has one. Keeps errno.

@@ -30,7 +30,7 @@ static bool read_names(int fd, struct aw_sock *sock)
 		return false;
 	if (aw_libc()->getpeername(fd, (struct sockaddr *)&sock->remote, &remote_len) == 0)
 		return true;
-	sock->remote.ss_family = sock->local.ss_family;
+	sock->remote.any.sa_family = sock->local.any.sa_family;
 	return sock->slot;
 }
 

@@ -52,7 +52,7 @@ static bool is_listener_at(const struct aw_sock *sock, int fd, const void *arg)
 {
 	const struct aw_tcp_end *server = arg;
 	struct aw_tcp_end own;
-	struct sockaddr_storage local;
+	union aw_address local;
 	socklen_t len = sizeof(local);
 
 	return sock->state == AW_FD_LISTENER &&

@@ -4,13 +4,14 @@
 #ifndef XSOCK_PAIR_PLACE_H
 #define XSOCK_PAIR_PLACE_H
 
+#include "xsock/base/ip.h"
 #include "xsock/process/fdtab.h"
 
 /* A TCP connection, and its end of the pair. The functions below take over near and beside. */
 struct aw_pair_place {
 	int near; /* this end of the pair */
 	int beside; /* a copy of the TCP socket (aw_proxy_copy_spare) */
-	struct sockaddr_storage local, remote; /* the addresses of the TCP connection */
+	union aw_address local, remote; /* the addresses of the TCP connection */
 };
 
 /* Makes near the file of all fds of sock, which is STARTING and held; fd is one of them. */

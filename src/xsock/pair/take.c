@@ -34,7 +34,7 @@ static bool find_client(const struct aw_pair_place *place, ino_t *ino)
 /*
  * Names near as any end of a pair (process/name.h): a process that receives it, or its other end, learns the connection's addresses.
  */
-static void bind_name(const struct aw_pair_place *place)
+__attribute__((noinline)) static void bind_name(const struct aw_pair_place *place)
 {
 	struct aw_sock sock = { .is_pair = true, .local = place->local, .remote = place->remote };
 	struct stat file;
@@ -87,7 +87,7 @@ void aw_offer_take(int fd, int flags)
 /* The kernel gives a connection of a listener with TCP_DEFER_ACCEPT to accept(2) only with the client's first bytes. */
 int aw_offer_announce(int listener)
 {
-	struct sockaddr_storage local;
+	union aw_address local;
 	socklen_t len = sizeof(local);
 	struct aw_tcp_end at;
 

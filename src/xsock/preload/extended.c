@@ -92,7 +92,7 @@ static int export_to_engine(struct aw_sock *sock, int fd, int far, int near)
 /* Returns 0 if fd is a connected TCP socket, or an errno. */
 static int check_tcp(int fd)
 {
-	struct sockaddr_storage peer;
+	union aw_address peer;
 	socklen_t len = sizeof(int), peer_len = sizeof(peer);
 	int protocol = 0;
 

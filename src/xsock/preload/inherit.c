@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
+#include "xsock/base/text.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/preload/first_io.h"
@@ -59,24 +60,41 @@ static enum text_rank rank_of(const struct aw_sock *sock, int fd)
 	return aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? RANK_OTHER : RANK_OPEN;
 }
 
+static char *write_numbers(char *at, const struct aw_sock *sock)
+{
+	const int numbers[] = { (int)sock->state, (int)sock->mode,	 sock->mode_is_set,
+				(int)sock->role,  aw_fdtab_beside(sock), sock->is_pair };
+
+	at = aw_text_add_digits(at, sock->ino, 10, 1);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		at = aw_text_add_number(aw_text_add(at, ":"), numbers[i]);
+	return aw_text_add(at, ":");
+}
+
+static char *write_address(char *at, const union aw_address *address)
+{
+	aw_hex_write(at, address, ADDR_BYTES);
+	return at + ADDR_HEX;
+}
+
 /* Writes sock, if it is no record, has the rank that is being written, and fd is its first fd. */
 static void write_socket(struct aw_sock *sock, int fd, void *arg)
 {
 	struct socket_text *text = arg;
-	char local[ADDR_HEX + 1] = "", remote[ADDR_HEX + 1] = "";
+	bool is_bridged = sock->state == AW_FD_BRIDGED;
+	char *at = text->at + text->len;
 
 	if (sock->slot || (sock->state == AW_FD_CANDIDATE && !sock->mode_is_set) ||
 	    aw_fdtab_is_in_connect(sock) || rank_of(sock, fd) != text->rank ||
 	    fd != aw_fdtab_next_fd(sock, -1) || text->len + SOCKET_TEXT_MAX > TEXT_MAX)
 		return;
-	if (sock->state == AW_FD_BRIDGED) {
-		aw_hex_write(local, &sock->local, ADDR_BYTES);
-		aw_hex_write(remote, &sock->remote, ADDR_BYTES);
-	}
-	text->len += (size_t)sprintf(text->at + text->len, "%s%lu:%d:%d:%d:%d:%d:%d:%s:%s",
-				     text->len ? "," : "", (unsigned long)sock->ino, sock->state,
-				     (int)sock->mode, sock->mode_is_set, (int)sock->role,
-				     aw_fdtab_beside(sock), sock->is_pair, local, remote);
+	at = write_numbers(aw_text_add(at, text->len ? "," : ""), sock);
+	if (is_bridged)
+		at = write_address(at, &sock->local);
+	at = aw_text_add(at, ":");
+	if (is_bridged)
+		at = write_address(at, &sock->remote);
+	text->len = (size_t)(at - text->at);
 }
 
 static bool is_ours(const char *entry)
@@ -184,7 +202,8 @@ static char *write_file(char *text, const char *name, int fd)
 	struct stat file = { 0 };
 
 	fstat(fd, &file);
-	return text + sprintf(text, "%s=%d:%lu", name, fd, (unsigned long)file.st_ino);
+	text = aw_text_add_number(aw_text_add(aw_text_add(text, name), "="), fd);
+	return aw_text_add_digits(aw_text_add(text, ":"), file.st_ino, 10, 1);
 }
 
 /* Writes the bits up to the last one that is set. */

@@ -23,7 +23,7 @@ static bool is_stream(int fd)
 
 static bool is_connected(int fd)
 {
-	struct sockaddr_storage remote;
+	union aw_address remote;
 	socklen_t len = sizeof(remote);
 
 	return aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &len) == 0;

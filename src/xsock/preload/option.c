@@ -98,7 +98,7 @@ static void make_option_call(int tcp, void *arg)
 /* A pair that has come from another process has no TCP socket beside it: a new one answers, so that an option has its usual value. */
 static int call_without_tcp(const struct aw_sock *sock, struct option_call *call)
 {
-	int tcp = aw_libc()->socket(sock->local.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int tcp = aw_libc()->socket(sock->local.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (tcp < 0)
 		return -1;
@@ -313,7 +313,7 @@ int aw_option_get_bridged(int fd, int level, int name, void *value, socklen_t *l
 	case PLACE_LINGER:
 		return aw_option_copy_out(&sock.linger, sizeof(sock.linger), value, len);
 	case PLACE_FIXED:
-		fixed = name == SO_DOMAIN ? sock.local.ss_family : IPPROTO_TCP;
+		fixed = name == SO_DOMAIN ? sock.local.any.sa_family : IPPROTO_TCP;
 		return aw_option_copy_out(&fixed, sizeof(fixed), value, len);
 	case PLACE_ERROR:
 		return get_error(fd, &sock, value, len);

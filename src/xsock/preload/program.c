@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/base/text.h"
 #include "xsock/process/memory.h"
 
 #define SCRIPTS_MAX 5 /* an interpreter may be a script; the kernel follows as many */
@@ -200,7 +200,7 @@ static int open_program(int dir, const char *path)
 
 	if (path[0])
 		return openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", dir);
+	(void)aw_text_add_number(aw_text_add(self, "/proc/self/fd/"), dir);
 	return open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
@@ -236,11 +236,15 @@ static int open_in_path(struct scratch *scratch, const char *file)
 	char *path = scratch->path;
 
 	for (list = list ? list : "/bin:/usr/bin";; list++) {
-		int len = (int)strcspn(list, ":");
-		int written = snprintf(path, PATH_MAX, "%.*s%s%s", len, list, len ? "/" : "", file);
+		size_t len = strcspn(list, ":");
 
-		if (written > 0 && written < PATH_MAX && access(path, X_OK) == 0)
-			return open_program(AT_FDCWD, path);
+		if (len + 1 + strlen(file) < PATH_MAX) {
+			char *at = aw_text_add_part(path, list, len);
+
+			(void)aw_text_add(aw_text_add(at, len ? "/" : ""), file);
+			if (access(path, X_OK) == 0)
+				return open_program(AT_FDCWD, path);
+		}
 		list += len;
 		if (!*list)
 			return -1;

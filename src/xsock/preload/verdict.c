@@ -213,7 +213,7 @@ static enum aw_verdict judge_server(int fd)
 /* Judges whether connect has succeeded; waits for its end if the call may wait. */
 static enum aw_verdict judge_connect(const struct aw_first_io_call *call)
 {
-	struct sockaddr_storage remote;
+	union aw_address remote;
 	socklen_t len = sizeof(remote);
 
 	if (!aw_first_io_poll(call->fd, POLLIN | POLLOUT, 0)) {

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "xsock/base/ip.h"
 #include "xsock/base/rules.h"
 #include "xsock/process/memory.h"
 
@@ -78,7 +79,7 @@ struct aw_sock {
 	int lowat; /* the program's SO_RCVLOWAT while the library waits for the rest of a Request; 0: it does not */
 	bool shared; /* the process has forked since the accept: another one may begin the connection */
 	struct linger linger;
-	struct sockaddr_storage local, remote; /* set when the socket is bridged */
+	union aw_address local, remote; /* set when the socket is bridged */
 	struct aw_registration *registrations; /* until the socket is bridged */
 	struct aw_slot *slot; /* the record's slot, once the socket is framed */
 	/* Of a pair, for calls that end as TCP's: */

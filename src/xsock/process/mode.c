@@ -103,7 +103,7 @@ bool aw_mode_may_accept(const struct sockaddr *local)
 enum aw_xs_mode aw_mode_of(int fd, bool accepted, const struct sockaddr *remote)
 {
 	struct aw_xs_query q = make_query(accepted, NULL);
-	struct sockaddr_storage local, peer;
+	union aw_address local, peer;
 	socklen_t local_len = sizeof(local), peer_len = sizeof(peer);
 	enum aw_xs_mode mode;
 

@@ -3,7 +3,6 @@
 // and the inode, which makes the name unique.
 #include "xsock/process/name.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -12,6 +11,7 @@
 #include "base/hex.h"
 #include "xsock/base/ip.h"
 #include "xsock/base/libc.h"
+#include "xsock/base/text.h"
 
 #define PREFIX "anywarp:"
 #define PAIR_PREFIX \
@@ -19,7 +19,7 @@
 #define IP_BYTES 16
 #define END_HEX (2 * (IP_BYTES + 2))
 
-static void write_end(char *text, const struct sockaddr_storage *addr)
+static void write_end(char *text, const union aw_address *addr)
 {
 	uint8_t bytes[IP_BYTES + 2] = { 0 };
 	uint16_t port = 0;
@@ -29,7 +29,7 @@ static void write_end(char *text, const struct sockaddr_storage *addr)
 	aw_hex_write(text, bytes, sizeof(bytes));
 }
 
-static bool read_end(const char *text, bool ipv6, struct sockaddr_storage *addr)
+static bool read_end(const char *text, bool ipv6, union aw_address *addr)
 {
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)addr;
 	struct sockaddr_in *v4 = (struct sockaddr_in *)addr;
@@ -38,7 +38,7 @@ static bool read_end(const char *text, bool ipv6, struct sockaddr_storage *addr)
 	if (!aw_hex_read(text, bytes, sizeof(bytes)))
 		return false;
 	memset(addr, 0, sizeof(*addr));
-	addr->ss_family = ipv6 ? AF_INET6 : AF_INET;
+	addr->any.sa_family = ipv6 ? AF_INET6 : AF_INET;
 	if (ipv6) {
 		memcpy(&v6->sin6_addr, bytes, IP_BYTES);
 		memcpy(&v6->sin6_port, bytes + IP_BYTES, 2);
@@ -49,9 +49,10 @@ static bool read_end(const char *text, bool ipv6, struct sockaddr_storage *addr)
 	return true;
 }
 
-static uint32_t scope_of(const struct sockaddr_storage *addr)
+static uint32_t scope_of(const union aw_address *addr)
 {
-	return addr->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)addr)->sin6_scope_id : 0;
+	return addr->any.sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)addr)->sin6_scope_id
+					       : 0;
 }
 
 void aw_name_bind(int near, const struct aw_sock *sock, ino_t ino)
@@ -59,12 +60,13 @@ void aw_name_bind(int near, const struct aw_sock *sock, ino_t ino)
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	char *text = name.sun_path + 1;
 
-	text += sprintf(text, "%s%c", sock->is_pair ? PAIR_PREFIX : PREFIX,
-			sock->local.ss_family == AF_INET6 ? '6' : '4');
+	text = aw_text_add(text, sock->is_pair ? PAIR_PREFIX : PREFIX);
+	text = aw_text_add(text, sock->local.any.sa_family == AF_INET6 ? "6" : "4");
 	write_end(text, &sock->local);
 	write_end(text + END_HEX, &sock->remote);
 	text += 2 * END_HEX;
-	text += sprintf(text, "%08x%08lx", scope_of(&sock->local), (unsigned long)ino);
+	text = aw_text_add_digits(text, scope_of(&sock->local), 16, 8);
+	text = aw_text_add_digits(text, ino, 16, 8);
 	(void)aw_libc()->bind(near, (struct sockaddr *)&name, (socklen_t)(text - (char *)&name));
 }
 
@@ -113,7 +115,7 @@ static bool read_own(int fd, struct aw_sock *sock)
 static bool read_peers(int fd, struct aw_sock *sock)
 {
 	struct sockaddr_un name = { 0 };
-	struct sockaddr_storage local;
+	union aw_address local;
 	socklen_t len = sizeof(name);
 
 	if (aw_libc()->getpeername(fd, (struct sockaddr *)&name, &len) != 0 ||

@@ -4,14 +4,14 @@
 #ifndef XSOCK_PROCESS_QUIET_H
 #define XSOCK_PROCESS_QUIET_H
 
-#include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* The thread's state before it became quiet. */
 struct aw_quiet {
 	bool was_quiet;
 	int cancel;
-	sigset_t signals;
+	uint64_t signals; /* the kernel's set, a sixteenth of sigset_t, because pairs nest */
 };
 
 /* Pairs of begin and end may nest; an inner pair makes no system call. */

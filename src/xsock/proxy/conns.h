@@ -26,7 +26,7 @@ struct aw_proxy_conn {
 	pid_t pid; /* the process that began the connection, and the number of its fd there */
 	int fd;
 	uint8_t mode; /* enum aw_xs_mode */
-	struct sockaddr_storage remote;
+	union aw_address remote;
 	struct aw_kept kept;
 };
 

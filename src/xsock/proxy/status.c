@@ -54,18 +54,16 @@ static const char *state_name(enum aw_xs_state state)
 	return "unknown";
 }
 
-static void print_peer(const struct sockaddr_storage *peer, char text[INET6_ADDRSTRLEN + 16])
+static void print_peer(const union aw_address *peer, char text[INET6_ADDRSTRLEN + 16])
 {
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
 	char ip[INET6_ADDRSTRLEN] = "-";
 
-	if (peer->ss_family == AF_INET) {
-		inet_ntop(AF_INET, &v4->sin_addr, ip, sizeof(ip));
-		sprintf(text, "%s:%u", ip, ntohs(v4->sin_port));
+	if (peer->any.sa_family == AF_INET) {
+		inet_ntop(AF_INET, &peer->v4.sin_addr, ip, sizeof(ip));
+		sprintf(text, "%s:%u", ip, ntohs(peer->v4.sin_port));
 	} else {
-		inet_ntop(AF_INET6, &v6->sin6_addr, ip, sizeof(ip));
-		sprintf(text, "[%s]:%u", ip, ntohs(v6->sin6_port));
+		inet_ntop(AF_INET6, &peer->v6.sin6_addr, ip, sizeof(ip));
+		sprintf(text, "[%s]:%u", ip, ntohs(peer->v6.sin6_port));
 	}
 }
 

@@ -83,7 +83,7 @@ static void drop_candidate(int fd)
  */
 static int control_candidate(int epfd, int op, int fd, struct epoll_event *event)
 {
-	struct sockaddr_storage remote;
+	union aw_address remote;
 	socklen_t len = sizeof(remote);
 	int err = errno;
 

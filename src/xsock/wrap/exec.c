@@ -17,7 +17,7 @@
 #include "xsock/process/memory.h"
 
 /* Arguments of execl and the like that are on the stack, which may be a small thread's. */
-#define FEW_ARGUMENTS 32
+#define FEW_ARGUMENTS 8
 
 /* The environment that the program that is about to be started gets. */
 struct exec_state {

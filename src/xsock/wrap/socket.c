@@ -56,7 +56,7 @@ AW_WRAPPER int socketpair(int domain, int type, int protocol, int fds[2])
 /* Returns whether fd, which listens, is a listener in iWARP mode; like is then its socket. */
 static bool may_listen(int fd, struct aw_sock *like)
 {
-	struct sockaddr_storage local = { 0 };
+	union aw_address local = { 0 };
 	socklen_t len = sizeof(local);
 
 	if (aw_fdtab_state(fd) != AW_FD_CANDIDATE ||
@@ -69,7 +69,7 @@ static bool may_listen(int fd, struct aw_sock *like)
 
 static bool may_pair(int fd, const struct aw_sock *like)
 {
-	struct sockaddr_storage local = { 0 };
+	union aw_address local = { 0 };
 	socklen_t len = sizeof(local);
 
 	if (like->mode_is_set)
@@ -159,7 +159,7 @@ static int libc_name(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
 
 static int copy_bridged_name(int fd, bool remote, struct sockaddr *addr, socklen_t *len)
 {
-	const struct sockaddr_storage *name;
+	const union aw_address *name;
 	struct aw_sock sock;
 	socklen_t full;
 
@@ -168,8 +168,8 @@ static int copy_bridged_name(int fd, bool remote, struct sockaddr *addr, socklen
 	if ((int)*len < 0)
 		return aw_fail_with(EINVAL);
 	name = remote ? &sock.remote : &sock.local;
-	full = name->ss_family == AF_INET ? sizeof(struct sockaddr_in)
-					  : sizeof(struct sockaddr_in6);
+	full = name->any.sa_family == AF_INET ? sizeof(struct sockaddr_in)
+					      : sizeof(struct sockaddr_in6);
 	memcpy(addr, name, *len < full ? *len : full);
 	*len = full;
 	return 0;
@@ -214,17 +214,17 @@ AW_WRAPPER int getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 void aw_socket_received(int fd)
 {
 	struct aw_sock like = { .state = AW_FD_LISTENER, .role = AW_ROLE_PASSIVE };
-	struct sockaddr_storage local = { 0 };
+	union aw_address local = { 0 };
 	socklen_t len = sizeof(local);
 
 	aw_fdtab_forget(fd);
 	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
 		return;
-	if (local.ss_family == AF_UNIX) {
+	if (local.any.sa_family == AF_UNIX) {
 		(void)aw_name_import(fd);
 		return;
 	}
-	if (local.ss_family != AF_INET && local.ss_family != AF_INET6)
+	if (local.any.sa_family != AF_INET && local.any.sa_family != AF_INET6)
 		return;
 	if (!aw_sockopt_int(fd, SOL_SOCKET, SO_ACCEPTCONN, 0) ||
 	    !aw_mode_may_accept((struct sockaddr *)&local))
