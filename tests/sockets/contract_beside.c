@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -349,6 +350,45 @@ static void dup_beside_first(void)
 	}
 }
 
+static void *receive_one(void *arg)
+{
+	struct worker *w = arg;
+	char octet;
+	atomic_store(&w->id, gettid());
+	CHECK(recv(w->fd, &octet, 1, 0) == 1);
+	return NULL;
+}
+
+/* The thread that sleeps in a read keeps the file of its number open, and the child has all numbers. */
+static void numbers_in_a_child_beside_read(void)
+{
+	struct ends e;
+	int numbers[64], count = 0;
+	struct rlimit few = { 64, 64 };
+	CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+	ends_open(&e);
+	send_text(e.client, "x");
+	expect_text(e.server, "x");
+	send_text(e.server, "x");
+	expect_text(e.client, "x");
+	struct worker w = { .fd = e.client };
+	pthread_t thread = thread_start(receive_one, &w);
+	await_worker(&w);
+	CHECK(!close(e.client));
+	pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		while (count < 64 && (numbers[count] = open("/dev/null", O_RDONLY)) >= 0)
+			count++;
+		while (count-- > 0)
+			CHECK(!close(numbers[count]));
+		_exit(0);
+	}
+	reap(child);
+	send_text(e.server, "x");
+	thread_join(thread);
+}
+
 static void take_signal(int number)
 {
 	(void)number;
@@ -410,6 +450,7 @@ static const struct row rows[] = {
 	{ "nonblocking_beside_first", nonblocking_beside_first },
 	{ "options_beside_first", options_beside_first },
 	{ "dup_beside_first", dup_beside_first },
+	{ "numbers_in_a_child_beside_read", numbers_in_a_child_beside_read },
 	{ "shutdown_first_in_a_child", shutdown_first_in_a_child },
 };
 const struct rows beside_rows = { rows, ARRAY_LEN(rows) };

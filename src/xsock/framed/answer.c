@@ -51,10 +51,8 @@ void aw_answer_close(struct aw_slot *slot, int fd)
 {
 	int saved = errno;
 
-	if (aw_arena_is_alone(slot) && !aw_sockopt_aborts(fd)) {
+	if (aw_answer_is_due(slot) && aw_arena_is_alone(slot) && !aw_sockopt_aborts(fd))
 		(void)aw_libc()->shutdown(fd, SHUT_WR);
-		aw_answer_look(slot, fd);
-	}
 	errno = saved;
 }
 

@@ -185,6 +185,19 @@ uint64_t aw_arena_ino(const struct aw_slot *slot)
 	return entry ? atomic_load(&entry->ino) : 0;
 }
 
+static void give_up_claim(unsigned number)
+{
+	struct flock lock = aw_entry_lock(number, F_UNLCK);
+	struct aw_quiet before;
+
+	aw_quiet_begin(&before);
+	pthread_mutex_lock(&claims_lock);
+	if (atomic_fetch_sub(&claims[number], 1) == 1)
+		(void)aw_libc()->fcntl(arena_fd, F_SETLK, &lock);
+	pthread_mutex_unlock(&claims_lock);
+	aw_quiet_end(&before);
+}
+
 static struct aw_slot *slot_init(unsigned number, uint64_t ino)
 {
 	struct aw_slot *slot = slot_at(number);
@@ -208,6 +221,8 @@ static struct aw_slot *slot_init(unsigned number, uint64_t ino)
 	atomic_store(&slot->linger, 0);
 	atomic_store(&arena->entries[number].ino, ino);
 	is_claimed = aw_arena_claim(slot);
+	if (!is_claimed)
+		give_up_claim(number);
 	atomic_fetch_sub(&arena->entries[number].word, AW_ENTRY_FRESH + !is_claimed);
 	return is_claimed ? slot : NULL;
 }
@@ -245,19 +260,6 @@ bool aw_arena_claim(const struct aw_slot *slot)
 	pthread_mutex_unlock(&claims_lock);
 	aw_quiet_end(&before);
 	return is_locked;
-}
-
-static void give_up_claim(unsigned number)
-{
-	struct flock lock = aw_entry_lock(number, F_UNLCK);
-	struct aw_quiet before;
-
-	aw_quiet_begin(&before);
-	pthread_mutex_lock(&claims_lock);
-	if (atomic_fetch_sub(&claims[number], 1) == 1)
-		(void)aw_libc()->fcntl(arena_fd, F_SETLK, &lock);
-	pthread_mutex_unlock(&claims_lock);
-	aw_quiet_end(&before);
 }
 
 void aw_arena_renew_lock(void)

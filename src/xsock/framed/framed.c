@@ -319,8 +319,7 @@ static void release_slot(struct aw_sock *sock, int fd, void *unused)
 	(void)unused;
 	if (!is_slots_first(sock, fd))
 		return;
-	if (aw_answer_is_due(sock->slot))
-		aw_answer_close(sock->slot, fd);
+	aw_answer_close(sock->slot, fd);
 	aw_arena_leave(sock->slot);
 }
 

@@ -139,10 +139,8 @@ void aw_slot_forget_flushes(void)
 	for (unsigned i = 0; i < AW_ARENA_SLOTS; i++) {
 		int fd = atomic_load_explicit(&flushing[i], memory_order_relaxed) - 1;
 
-		if (fd >= 0) {
-			atomic_store(aw_fdtab_users_of(fd), 0);
-			aw_libc()->close(fd);
-		}
+		if (fd >= 0)
+			aw_fdtab_close_hidden(fd);
 		if (fd != -1)
 			atomic_store(&flushing[i], 0);
 		if (atomic_load_explicit(&flushers[i], memory_order_relaxed))

@@ -40,10 +40,8 @@ void aw_slot_forget_waiters(void)
 	for (unsigned i = 0; i < AW_ARENA_SLOTS; i++) {
 		uint64_t word = atomic_load_explicit(&waits[i], memory_order_relaxed);
 
-		if (kept_in(word) >= 0) {
-			atomic_store(aw_fdtab_users_of(kept_in(word)), 0);
-			aw_libc()->close(kept_in(word));
-		}
+		if (kept_in(word) >= 0)
+			aw_fdtab_close_hidden(kept_in(word));
 		if (word)
 			atomic_store(&waits[i], 0);
 	}

@@ -340,6 +340,13 @@ void aw_fdtab_hide(int fd)
 	aw_fdtab_unlock();
 }
 
+void aw_fdtab_close_hidden(int fd)
+{
+	atomic_store(aw_fdtab_users_of(fd), 0);
+	aw_fdtab_detach(fd, AW_FD_NONE);
+	aw_libc()->close(fd);
+}
+
 struct aw_sock *aw_fdtab_get(int fd)
 {
 	struct aw_sock *sock = (unsigned)fd < AW_FDTAB_MAX ? aw_fdtab_entries[fd].sock : NULL;

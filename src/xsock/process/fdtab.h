@@ -243,6 +243,8 @@ void aw_fdtab_forget(int fd);
 bool aw_fdtab_is_vfork_child(void);
 /* Makes fd INTERNAL: the wrappers hide it from the program. */
 void aw_fdtab_hide(int fd);
+/* For the child of a fork, under the lock: closes an INTERNAL fd that a thread of the parent has worked with. */
+void aw_fdtab_close_hidden(int fd);
 /*
  * The callers of fork call begin before it, and end after it in both processes. begin settles the
  * undecided sockets; until end no other thread makes a socket STARTING. Call both without the lock.
