@@ -2,7 +2,7 @@
 // The core's way out in the fixed exchange: its MRs, its receives and the logs of completions.
 #include "exchange.h"
 
-#include "wire/crc32c.h"
+#include "net/qp/crc.h"
 
 #include <string.h>
 
@@ -127,5 +127,5 @@ const struct aw_ops exchange_ops = {
 	.atomic = atomic,
 	.recv_take = recv_take,
 	.complete = complete,
-	.crc32c = crc32c_update,
+	.crc32c = aw_crc32c,
 };

@@ -3,7 +3,7 @@
 // promises: octets move only within MRs it holds, and STags are looked up, never remembered.
 #include "world.h"
 
-#include "wire/crc32c.h"
+#include "net/qp/crc.h"
 
 #include <string.h>
 
@@ -156,5 +156,5 @@ const struct aw_ops node_ops = {
 	.atomic = atomic,
 	.recv_take = recv_take,
 	.complete = complete,
-	.crc32c = crc32c_update,
+	.crc32c = aw_crc32c,
 };
