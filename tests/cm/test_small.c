@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define PATTERN 0xa5
-#define DEPTH_MAX 4096
+#define DEPTH_MAX 2048
 
 static void *do_nothing(void *unused)
 {

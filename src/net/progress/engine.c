@@ -298,6 +298,8 @@ static void *run(void *unused)
 
 	(void)unused;
 	self = true;
+	/* pthread_setname_np would take a kilobyte of the starter's stack, which may be small. */
+	prctl(PR_SET_NAME, "anywarp");
 	begin();
 	aw_thread_shorten_slice();
 	prctl(PR_SET_TIMERSLACK, 1);
@@ -339,11 +341,7 @@ static int open_fds(void)
 
 static int create_thread(void)
 {
-	int err = aw_thread_create(&engine.thread, run, NULL);
-
-	if (!err)
-		pthread_setname_np(engine.thread, "anywarp");
-	return err;
+	return aw_thread_create(&engine.thread, run, NULL);
 }
 
 /* The caller holds life and a reference. */
