@@ -3,11 +3,13 @@
 LINE is a terminal of the guest's. A request is a line of JSON, a method of Agent and its arguments; so is the answer:
 {"value": ...}, or {"trouble": "text"}."""
 
+import errno
 import itertools
 import json
 import pathlib
 import re
 import resource
+import socket
 import subprocess
 import sys
 import tty
@@ -16,6 +18,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "
 sys.dont_write_bytecode = True
 
 import program  # noqa: E402
+
+
+CLOSED_PORT = 9 # discard: nothing serves it
 
 
 class Agent:
@@ -39,6 +44,14 @@ class Agent:
         if done.returncode != 0:
             raise program.Trouble(f"status {done.returncode}:\n{script}\n{text}")
         return text
+
+    @staticmethod
+    def reach(host):
+        """Returns when the host answers. To the host's own first packet the guest before, with the same address, is the one that failed."""
+        while True:
+            with socket.socket() as sock:
+                if sock.connect_ex((host, CLOSED_PORT)) == errno.ECONNREFUSED:
+                    return
 
     def start(self, argv):
         number = next(self.numbers)

@@ -73,7 +73,7 @@ class Guest:
             line = uml.command_line(str(KERNEL), self.folder, (
                 f"con1=fd:{theirs.fileno()}",
                 f"vec0:transport=tap,ifname={self.tap},mtu={network.MTU_MAX},depth=128"))
-            self.process = uml.start([*self.network.into, *line], self.folder, (theirs.fileno(),))
+            self.process = uml.start([*self.network.into, *line], self.folder, (theirs.fileno(),), stays=True)
         self.line.settimeout(BOOT_SECONDS_MAX)
         self.answers = self.line.makefile("rb")
         self.read_line()
@@ -82,6 +82,7 @@ class Guest:
         self.exec(SET_UP.format(
             module=MODULES[self.link_type], interface=INTERFACE, mtu=network.MTU_MAX, device=self.device,
             link_type=self.link_type, addresses="\n".join(network.address_lines(self.number, INTERFACE))))
+        self.ask("reach", network.ADDRESSES[0][0])
 
     def read_line(self):
         try:

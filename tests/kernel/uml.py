@@ -4,12 +4,15 @@
 read-only. Prints what it printed and ends with its status; with 1, and the end of the console, when the
 kernel hung, panicked or complained (complaints.py)."""
 
+import contextlib
 import ctypes
 import os
 import pathlib
+import random
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -45,12 +48,35 @@ def prepare(folder, command):
     return exchange
 
 
-def start(line, folder, pass_fds=()):
-    """In a session of its own: its processes are many, and all are to end."""
-    with open(f"{folder}/console", "wb") as console:
+def take_processor():
+    """A processor that no other guest has, if there is one, and the socket whose name says so for as long as a process has it."""
+    processors = list(os.sched_getaffinity(0))
+    random.shuffle(processors)
+    for processor in processors:
+        hold = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            hold.bind(f"\0anywarp-guest-on-{processor}")
+            return processor, hold
+        except OSError:
+            hold.close()
+    return processors[0], None
+
+
+def prepare_process(processor):
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+    if processor is not None:
+        os.sched_setaffinity(0, {processor})
+
+
+def start(line, folder, pass_fds=(), stays=False):
+    """In a session of its own: its processes are many, and all are to end. stays: on one processor, which one of them at a time uses.
+    The kernel traces the others: on an idle machine each of their turns would wait for another processor to wake, and a guest
+    would take three times as long."""
+    processor, hold = take_processor() if stays else (None, None)
+    with open(f"{folder}/console", "wb") as console, hold or contextlib.nullcontext():
         return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT,
-                                start_new_session=True, pass_fds=pass_fds,
-                                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING))
+                                start_new_session=True, pass_fds=(*pass_fds, *([hold.fileno()] if hold else [])),
+                                preexec_fn=lambda: prepare_process(processor))
 
 
 def end(process):
@@ -82,7 +108,7 @@ def boot(line_of, kernel, seconds, command, folder):
     exchange = prepare(folder, command)
     # A signal waits until it is known which kernel is to be ended.
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-    process = start(line_of(kernel, folder), folder)
+    process = start(line_of(kernel, folder), folder, stays=line_of is command_line)
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         process.wait(timeout=seconds)
