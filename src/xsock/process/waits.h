@@ -11,9 +11,12 @@
 
 #include "xsock/base/libc.h"
 
+/* A number that was closed meanwhile has no modes: the kernel's call tells of that, and it is not EAGAIN. */
 static inline bool aw_waits_may(int fd, int flags)
 {
-	return !(flags & MSG_DONTWAIT) && !(aw_libc()->fcntl(fd, F_GETFL) & O_NONBLOCK);
+	int modes = flags & MSG_DONTWAIT ? O_NONBLOCK : aw_libc()->fcntl(fd, F_GETFL);
+
+	return modes < 0 || !(modes & O_NONBLOCK);
 }
 
 /* Reads SO_SNDTIMEO or SO_RCVTIMEO; -1: there is none. */
