@@ -37,6 +37,8 @@ __attribute__((noreturn)) void check_failed(const char *file, int line, const ch
 
 int listener_open(struct sockaddr_in *name);
 int client_open(const struct sockaddr_in *name);
+/* A client that does not wait in connect, and looks at its socket when gate is readable. */
+int client_open_late(const struct sockaddr_in *name, int gate);
 void ends_open(struct ends *e);
 /* The two ends are a pair of the kernel's, where they are to be one. */
 void check_pair(int client, int server);

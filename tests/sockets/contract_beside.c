@@ -398,15 +398,9 @@ static void take_signal(int number)
 	(void)number;
 }
 
-/* A client that has connected without waiting, and looks at its socket when gate is readable. */
 static void run_late_client(const struct sockaddr_in *name, int gate)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	CHECK(fd >= 0);
-	CHECK(!connect(fd, (const struct sockaddr *)name, sizeof(*name)) || errno == EINPROGRESS);
-	CHECK(wait_for(gate, POLLIN));
-	CHECK(wait_for(fd, POLLOUT) & POLLOUT);
-	set_nonblocking(fd, false);
+	int fd = client_open_late(name, gate);
 	expect_end(fd);
 	send_text(fd, "x");
 	_exit(0);

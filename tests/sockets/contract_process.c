@@ -328,15 +328,9 @@ static void await_program(pid_t child, const char *name)
 	} while (!strstr(text, wanted));
 }
 
-/* A client that does not wait in connect, and looks at its socket when gate is readable. */
 static void talk_through_cat(const struct sockaddr_in *name, int gate)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	CHECK(fd >= 0);
-	CHECK(!connect(fd, (const struct sockaddr *)name, sizeof(*name)) || errno == EINPROGRESS);
-	CHECK(wait_for(gate, POLLIN));
-	CHECK(wait_for(fd, POLLOUT) & POLLOUT);
-	set_nonblocking(fd, false);
+	int fd = client_open_late(name, gate);
 	send_text(fd, "through cat\n");
 	expect_text(fd, "through cat\n");
 	CHECK(!shutdown(fd, SHUT_WR));

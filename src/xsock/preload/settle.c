@@ -111,7 +111,7 @@ static void begin_or_hand_over_surviving(int fd)
 		begin_or_hand_over(fd);
 }
 
-/* A connection without a slot can still begin by the new user's. */
+/* A connection that has no slot stays: no relative can begin it, and this process can as the new user. */
 static void hand_over_slot(int fd)
 {
 	struct aw_sock sock;
