@@ -12,7 +12,7 @@
 static _Thread_local bool is_quiet;
 
 /* pthread_sigmask leaves alone the signals by which libc itself ends threads and changes their user. */
-__attribute__((noinline)) static void set_mask(uint64_t bits)
+__attribute__((noinline)) void aw_quiet_set_mask(uint64_t bits)
 {
 	sigset_t set;
 
@@ -48,5 +48,5 @@ void aw_quiet_end(const struct aw_quiet *before)
 		return;
 	is_quiet = false;
 	pthread_setcancelstate(before->cancel, NULL);
-	set_mask(before->signals);
+	aw_quiet_set_mask(before->signals);
 }

@@ -17,5 +17,7 @@ struct aw_quiet {
 /* Pairs of begin and end may nest; an inner pair makes no system call. */
 void aw_quiet_begin(struct aw_quiet *before);
 void aw_quiet_end(const struct aw_quiet *before);
+/* Sets the thread's signal mask; bits: the kernel's set. */
+void aw_quiet_set_mask(uint64_t bits);
 
 #endif

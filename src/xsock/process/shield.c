@@ -20,6 +20,7 @@
 #include "xsock/base/libc.h"
 #include "xsock/process/fdtab.h"
 #include "xsock/process/memory.h"
+#include "xsock/process/quiet.h"
 
 /* The bytes of the kernel's signal set; glibc's sigset_t has more, which a handler's ucontext_t lacks. */
 #define MASK_BYTES ((size_t)(NSIG - 1) / 8)
@@ -172,13 +173,6 @@ static uint64_t bits_of(const sigset_t *set)
 	return bits;
 }
 
-__attribute__((noinline)) static void set_mask(uint64_t bits)
-{
-	sigset_t mask = set_of(&bits);
-
-	pthread_sigmask(SIG_SETMASK, &mask, NULL);
-}
-
 /* The mask that the kernel gives sig's handler. */
 static uint64_t handlers_mask(int sig, uint64_t before, bool defers)
 {
@@ -187,7 +181,7 @@ static uint64_t handlers_mask(int sig, uint64_t before, bool defers)
 
 static void call_handler(int sig, siginfo_t *info, ucontext_t *context, uint64_t mask)
 {
-	set_mask(mask);
+	aw_quiet_set_mask(mask);
 	atomic_load (&actions[sig].handler)(sig, info, context);
 }
 
@@ -272,16 +266,16 @@ static void run_kept(void)
 	uint64_t mask = queue.mask;
 	struct kept_signal kept;
 
-	set_mask(UINT64_MAX);
+	aw_quiet_set_mask(UINT64_MAX);
 	while (take_kept(mask, &kept)) {
 		queue.mask = mask = run_one(&kept, mask);
-		set_mask(UINT64_MAX);
+		aw_quiet_set_mask(UINT64_MAX);
 	}
 	if (queue.others && !queue.count) {
 		aw_memory_unmap(queue.others, (KEPT_MAX - 1) * sizeof(struct kept_signal));
 		queue.others = NULL;
 	}
-	set_mask(mask);
+	aw_quiet_set_mask(mask);
 }
 
 static void note_once(int sig, const struct sigaction *action)
