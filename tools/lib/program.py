@@ -18,6 +18,8 @@ import subprocess
 import tempfile
 import time
 
+import stuck
+
 SECONDS_MAX = 60
 POLL_SECONDS = 0.005
 LISTEN_STATE = "0A"
@@ -201,9 +203,11 @@ class Program:
         return "".join(text if ended else text[:text.rfind("\n") + 1] for text in texts)
 
     def report(self):
-        """The report of a failed run: command line, state and output."""
-        state = {None: "still running"}.get(self.status(), f"ended with status {self.status()}")
-        return f"$ {shlex.join(self.argv)}\n({state})\n{both_ends(self.output())}"
+        """The report of a failed run: command line, state, output, and what it waits for if it has not ended."""
+        ended = self.status() is not None
+        state = f"ended with status {self.status()}" if ended else "still running"
+        waits = "" if ended else both_ends(stuck.tell(self.pid))
+        return f"$ {shlex.join(self.argv)}\n({state})\n{both_ends(self.output())}{waits}"
 
     def wait_until(self, condition, what, seconds=SECONDS_MAX):
         """The first true value of condition(); Trouble when the process ends or time runs out."""
