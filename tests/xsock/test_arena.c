@@ -98,6 +98,81 @@ static void arena__a_slot_is_held_by_several(void **state)
 	assert_null(aw_arena_find(aw_arena_number(slot)));
 }
 
+static unsigned holders(const struct aw_slot *slot)
+{
+	struct aw_arena_table *table =
+		mmap(NULL, sizeof(*table), PROT_READ, MAP_SHARED, aw_arena_fd(), 0);
+	unsigned count;
+
+	assert_ptr_not_equal(table, MAP_FAILED);
+	count = (unsigned)(table->entries[aw_arena_number(slot)].word & AW_ENTRY_HOLDERS);
+	munmap(table, sizeof(*table));
+	return count;
+}
+
+/* A child that the parent has counted: it comes to its slot when it is told to, tells so, and waits to be killed. */
+static pid_t expect_child(struct aw_slot *slot, int *tell, int *told)
+{
+	int down[2], up[2];
+	pid_t child;
+	char byte;
+
+	assert_int_equal(pipe(down), 0);
+	assert_int_equal(pipe(up), 0);
+	aw_arena_expect(slot);
+	child = fork();
+	if (child == 0) {
+		close(down[1]); /* it ends with its parent */
+		aw_arena_disclaim();
+		if (read(down[0], &byte, 1) == 1 && aw_arena_arrive(slot) &&
+		    write(up[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(down[0]);
+	close(up[1]);
+	*tell = down[1];
+	*told = up[0];
+	return child;
+}
+
+/* A parent may close its fd, and any relative sweep, before the child of a fork has run at all. */
+static void arena__a_child_has_its_slots_before_it_runs(void **state)
+{
+	struct aw_slot *slot = aw_arena_take(42);
+	int tell, told, status;
+	pid_t child = expect_child(slot, &tell, &told);
+	char byte;
+
+	(void)state;
+	aw_arena_leave(slot);
+	aw_arena_sweep();
+	assert_int_equal(holders(slot), 1);
+	assert_int_equal(write(tell, "x", 1), 1);
+	assert_int_equal(read(told, &byte, 1), 1);
+	aw_arena_sweep();
+	assert_int_equal(holders(slot), 1);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	aw_arena_sweep();
+	assert_int_equal(holders(slot), 0);
+	close(tell);
+	close(told);
+}
+
+static void arena__a_child_that_is_not_made_has_nothing(void **state)
+{
+	struct aw_slot *slot = aw_arena_take(42);
+
+	(void)state;
+	aw_arena_expect(slot);
+	aw_arena_unexpect(slot);
+	aw_arena_unexpect(slot); /* of another thread's slot, which no child was expected for */
+	assert_true(aw_arena_is_alone(slot));
+	aw_arena_leave(slot);
+	assert_int_equal(holders(slot), 0);
+}
+
 /* A child that takes all, and waits to be killed. */
 static pid_t fill_in_child(void)
 {
@@ -366,6 +441,8 @@ int main(void)
 		cmocka_unit_test(arena__has_so_many_slots_and_no_more),
 		cmocka_unit_test(arena__finds_a_slot_that_is_held),
 		cmocka_unit_test(arena__a_slot_is_held_by_several),
+		cmocka_unit_test(arena__a_child_has_its_slots_before_it_runs),
+		cmocka_unit_test(arena__a_child_that_is_not_made_has_nothing),
 		cmocka_unit_test(arena__what_the_dead_have_held_is_free),
 		cmocka_unit_test(arena__a_slot_is_the_process_s_until_its_last_hold),
 		cmocka_unit_test(arena__a_hold_goes_before_its_lock),

@@ -4,7 +4,8 @@
 //
 // The word of a slot counts its holds, and a process locks the byte of each slot that it holds: what is held and locked by nobody is a
 // killed process's. So this process claims a slot before its hold counts, or while that is FRESH, and gives the claim up after the hold:
-// a sweep between the two would free the slot for another connection, and the hold that goes then would be that one's.
+// a sweep between the two would free the slot for another connection, and the hold that goes then would be that one's. A child cannot: its hold
+// is UNBORN until it has claimed the slot.
 #include "xsock/framed/arena.h"
 
 #include <fcntl.h>
@@ -301,7 +302,8 @@ void aw_arena_sweep(void)
 	for (uint32_t i = 0; i < end; i++) {
 		uint64_t word = atomic_load(&arena->entries[i].word);
 
-		if (!(word & AW_ENTRY_HOLDERS) || word & AW_ENTRY_FRESH || atomic_load(&claims[i]))
+		if (!(word & AW_ENTRY_HOLDERS) || word & (AW_ENTRY_FRESH | AW_ENTRY_UNBORN) ||
+		    atomic_load(&claims[i]))
 			continue;
 		if (is_claimed_by_others(i))
 			others++; /* and cost a system call */
@@ -365,7 +367,10 @@ bool aw_arena_is_alone(const struct aw_slot *slot)
 
 void aw_arena_share(struct aw_slot *slot)
 {
-	aw_entry_share(&arena->entries[aw_arena_number(slot)]);
+	struct aw_arena_entry *entry = entry_of(slot);
+
+	if (entry)
+		aw_entry_share(entry);
 }
 
 void aw_arena_hold(struct aw_slot *slot)
@@ -376,7 +381,32 @@ void aw_arena_hold(struct aw_slot *slot)
 
 void aw_arena_unshare(struct aw_slot *slot)
 {
-	aw_table_unshare(arena, aw_arena_number(slot), slot);
+	aw_table_unshare(arena, aw_arena_number(slot), slot, 1);
+}
+
+void aw_arena_expect(struct aw_slot *slot)
+{
+	struct aw_arena_entry *entry = entry_of(slot);
+
+	if (entry)
+		atomic_fetch_add(&entry->word, 1 + AW_ENTRY_UNBORN_ONE);
+}
+
+bool aw_arena_arrive(const struct aw_slot *slot)
+{
+	struct aw_arena_entry *entry = entry_of(slot);
+	uint64_t word = entry ? atomic_load(&entry->word) : 0;
+	bool is_claimed = aw_arena_claim(slot);
+
+	while (word & AW_ENTRY_UNBORN &&
+	       !atomic_compare_exchange_weak(&entry->word, &word, word - AW_ENTRY_UNBORN_ONE))
+		;
+	return is_claimed;
+}
+
+void aw_arena_unexpect(struct aw_slot *slot)
+{
+	aw_table_unshare(arena, aw_arena_number(slot), slot, 1 + AW_ENTRY_UNBORN_ONE);
 }
 
 void aw_arena_leave(struct aw_slot *slot)

@@ -50,6 +50,13 @@ uint64_t aw_arena_ino(const struct aw_slot *slot);
 /* Adds a hold for one more process, or gives one up. */
 void aw_arena_share(struct aw_slot *slot);
 void aw_arena_unshare(struct aw_slot *slot);
+/*
+ * Adds a hold for a child that is about to be made. The child calls arrive; or its parent unexpect, where there is no child. No sweep
+ * frees the slot in between. arrive returns as aw_arena_claim.
+ */
+void aw_arena_expect(struct aw_slot *slot);
+bool aw_arena_arrive(const struct aw_slot *slot);
+void aw_arena_unexpect(struct aw_slot *slot);
 /* Locks the slot's byte for this process, so that the slot is freed when the process is killed. */
 bool aw_arena_claim(const struct aw_slot *slot);
 /*

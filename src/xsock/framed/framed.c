@@ -201,16 +201,21 @@ bool aw_framed_any(void)
 	return any;
 }
 
-static void claim_slot(struct aw_slot *slot)
+static void warn_unless(bool is_claimed)
 {
-	if (!aw_arena_claim(slot))
+	if (!is_claimed)
 		aw_log(AW_LOG_WARN,
 		       "this process cannot lock the slot of a record: the slot may stay taken when the process is killed");
 }
 
+static void arrive_at(struct aw_slot *slot)
+{
+	warn_unless(aw_arena_arrive(slot));
+}
+
 void aw_framed_at_fork(bool in_child)
 {
-	use_fn *use = in_child ? claim_slot : aw_arena_share;
+	use_fn *use = in_child ? arrive_at : aw_arena_expect;
 
 	if (aw_arena_fd() < 0)
 		return;
@@ -233,18 +238,13 @@ static void use_each_slot(use_fn *use)
 
 void aw_framed_share(void)
 {
-	use_each_slot(aw_arena_share);
+	use_each_slot(aw_arena_expect);
 }
 
 void aw_framed_unshare(void)
 {
-	use_each_slot(aw_arena_unshare);
+	use_each_slot(aw_arena_unexpect);
 }
-
-struct slot_listing {
-	struct aw_slot_set *set;
-	bool is_child;
-};
 
 static bool has_slot(const struct aw_slot_set *set, unsigned number)
 {
@@ -253,25 +253,24 @@ static bool has_slot(const struct aw_slot_set *set, unsigned number)
 
 static void list_slot(struct aw_sock *sock, int fd, void *arg)
 {
-	const struct slot_listing *listing = arg;
+	struct aw_slot_set *set = arg;
 	unsigned number = sock->slot ? aw_arena_number(sock->slot) : 0;
 
 	(void)fd;
-	if (!sock->slot || has_slot(listing->set, number))
+	if (!sock->slot || has_slot(set, number))
 		return;
-	listing->set->bits[number / 8] |= (uint8_t)(1u << number % 8);
-	if (listing->is_child)
-		aw_arena_share(sock->slot);
+	set->bits[number / 8] |= (uint8_t)(1u << number % 8);
+	if (set->expected)
+		aw_arena_expect(sock->slot);
 }
 
 void aw_framed_list(struct aw_slot_set *set, bool is_child)
 {
-	struct slot_listing listing = { set, is_child };
-
+	set->expected = is_child;
 	if (aw_arena_fd() < 0)
 		return;
 	aw_fdtab_lock();
-	aw_fdtab_each(list_slot, &listing);
+	aw_fdtab_each(list_slot, set);
 	aw_fdtab_unlock();
 }
 
@@ -286,7 +285,7 @@ void aw_framed_take_back(const struct aw_slot_set *set)
 		struct aw_slot *slot = find_listed(set, number);
 
 		if (slot)
-			aw_arena_unshare(slot);
+			aw_arena_unexpect(slot);
 	}
 }
 
@@ -297,7 +296,7 @@ bool aw_framed_inherit(const struct aw_slot_set *set, unsigned number, struct aw
 
 	if (!slot)
 		return false;
-	claim_slot(slot);
+	warn_unless(set->expected ? aw_arena_arrive(slot) : aw_arena_claim(slot));
 	begun = aw_framed_is_begun(slot); /* another process may begin it now */
 	if (!begun)
 		aw_patience_note(aw_now_ns());

@@ -96,6 +96,7 @@ void aw_framed_at_fork(bool in_child);
 /* Slots by their numbers, a bit each. */
 struct aw_slot_set {
 	uint8_t bits[AW_ARENA_SLOTS / 8];
+	bool expected; /* the program is a child's, for which each has a hold that it has yet to lock */
 };
 /*
  * Fills an empty set with the slots of this process, for a program that is to hold them. is_child: a hold is added for

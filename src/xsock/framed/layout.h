@@ -27,7 +27,7 @@
  * Grows with each change of what is in the memory. As many pages follow the last slot, so that a process of another version of
  * the library, which knows the file by its size, does not use it.
  */
-#define AW_ARENA_LAYOUT 4u
+#define AW_ARENA_LAYOUT 5u
 #define AW_ARENA_NAME "anywarp-records"
 #define AW_ARENA_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -54,10 +54,17 @@ struct aw_slot {
 	struct aw_record record;
 };
 
-#define AW_ENTRY_HOLDERS 0xffffffu /* of entry.word: how many processes hold the slot */
-#define AW_ENTRY_FRESH 0x1000000u /* the slot's inode is not written yet */
+/* Of entry.word: how many processes hold the slot. Linux has no more (PID_MAX_LIMIT). */
+#define AW_ENTRY_HOLDERS 0x3fffffu
+#define AW_ENTRY_FRESH 0x400000u /* the slot's inode is not written yet */
+/*
+ * How many of these processes are children that have not locked the slot's byte yet: until then no sweep takes the hold for that of a
+ * killed process. A child that is killed so early leaves its slots taken for as long as the arena is there.
+ */
+#define AW_ENTRY_UNBORN_ONE (UINT64_C(1) << 23)
+#define AW_ENTRY_UNBORN (AW_ENTRY_HOLDERS * AW_ENTRY_UNBORN_ONE)
 /* Counts the sockets that a slot has had, so that no two values of entry.word are equal. */
-#define AW_ENTRY_GENERATION (UINT64_C(1) << 32)
+#define AW_ENTRY_GENERATION (UINT64_C(1) << 45)
 
 struct aw_arena_entry {
 	_Atomic(uint64_t) word;
@@ -120,24 +127,25 @@ static inline void aw_table_lower_next(struct aw_arena_table *table, uint32_t nu
 }
 
 /*
- * Gives up a hold. The last holder returns the pages that long FPDUs have filled to the kernel. A
- * program with few connections at a time uses the first slots over and over; these keep their
+ * Gives up a hold: 1, or that of a child that was not made, 1 + AW_ENTRY_UNBORN_ONE. The last holder returns the pages that long FPDUs have
+ * filled to the kernel. A program with few connections at a time uses the first slots over and over; these keep their
  * pages, which spares each connection two page faults and a system call.
  */
 static inline void aw_table_unshare(struct aw_arena_table *table, unsigned number,
-				    struct aw_slot *slot)
+				    struct aw_slot *slot, uint64_t hold)
 {
 	struct aw_arena_entry *entry = &table->entries[number];
 	uint64_t word = atomic_load(&entry->word);
 	bool is_last;
 
 	do {
+		if (!(word & AW_ENTRY_HOLDERS) || (hold > 1 && !(word & AW_ENTRY_UNBORN)))
+			return;
 		is_last = (word & AW_ENTRY_HOLDERS) == 1;
 		if (is_last && number >= AW_ARENA_WARM)
 			(void)madvise((char *)slot + AW_ARENA_PAGE,
 				      aw_arena_slot_size() - AW_ARENA_PAGE, MADV_REMOVE);
-	} while (word & AW_ENTRY_HOLDERS &&
-		 !atomic_compare_exchange_weak(&entry->word, &word, word - 1));
+	} while (!atomic_compare_exchange_weak(&entry->word, &word, word - hold));
 	if (is_last)
 		aw_table_lower_next(table, number);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Writes and reads the variables. A socket is "INODE:STATE:MODE:SET:ROLE:BESIDE:PAIR:LOCAL:REMOTE",
 // with commas between sockets. SET is 1 where the program has set the mode, BESIDE the fd beside the socket, PAIR 1 where that is
-// its TCP socket. The addresses, in hex, are those of a bridged socket. The arena is "FD:INODE:SLOTS", where SLOTS has a bit for each slot, in hex.
+// its TCP socket. The addresses, in hex, are those of a bridged socket. The arena is "FD:INODE:SLOTS", where SLOTS has a bit for each
+// slot, in hex, behind a digit: 1 if the program is a child's that has yet to lock them, else 0.
 #include "xsock/preload/inherit.h"
 
 #include <dirent.h>
@@ -109,7 +110,6 @@ struct exec_env {
 	size_t bytes; /* size of the struct with env */
 	struct exec_env *outer; /* that of a call which a signal handler has interrupted */
 	bool by_vfork_child; /* a child of vfork has made the struct */
-	bool has_child; /* slots are those that a child has been counted for */
 	struct aw_slot_set slots;
 	char proxy[64], arena[64 + 2 * sizeof(struct aw_slot_set)];
 	char fds[sizeof(AW_INHERIT_FDS) + TEXT_MAX];
@@ -213,8 +213,10 @@ static void write_slots(char *text, const struct aw_slot_set *slots)
 
 	while (bytes && !slots->bits[bytes - 1])
 		bytes--;
-	if (bytes)
-		*text++ = ':';
+	if (!bytes)
+		return;
+	*text++ = ':';
+	*text++ = slots->expected ? '1' : '0';
 	aw_hex_write(text, slots->bits, bytes);
 }
 
@@ -266,9 +268,8 @@ char **aw_inherit_env(char *const env[], enum aw_heir heir)
 	if (!copy)
 		return NULL;
 	write_sockets(copy);
-	copy->has_child = heir == AW_HEIR_CHILD;
 	if (heir != AW_HEIR_STRANGER && arena >= 0)
-		aw_framed_list(&copy->slots, copy->has_child);
+		aw_framed_list(&copy->slots, heir == AW_HEIR_CHILD);
 	if (proxy >= 0)
 		(void)write_file(copy->proxy, AW_INHERIT_PROXY, proxy);
 	if (arena >= 0)
@@ -298,7 +299,7 @@ void aw_inherit_undo(char **env, bool has_failed)
 	if (arena >= 0)
 		aw_libc()->fcntl(arena, F_SETFD, FD_CLOEXEC);
 	keep_besides(false);
-	if (has_failed && copy->has_child)
+	if (has_failed && copy->slots.expected)
 		aw_framed_take_back(&copy->slots);
 	drop_environment(copy);
 	errno = saved;
@@ -433,11 +434,12 @@ static void import_sockets(const char *text, const struct socket_fds *open)
 static void import_records(const char *text, const struct socket_fds *open)
 {
 	static struct aw_slot_set slots; /* large, and wanted once */
-	size_t bytes = strlen(text) / 2;
+	size_t bytes = text[0] ? strlen(text + 1) / 2 : 0;
 	struct aw_sock sock;
 
-	if (bytes > sizeof(slots.bits) || !aw_hex_read(text, slots.bits, bytes))
+	if (bytes > sizeof(slots.bits) || !aw_hex_read(text + 1, slots.bits, bytes))
 		return;
+	slots.expected = text[0] == '1';
 	for (unsigned number = 0; number < AW_ARENA_SLOTS; number++)
 		if (aw_framed_inherit(&slots, number, &sock) && !add_socket(&sock, open))
 			aw_arena_leave(sock.slot);

@@ -40,6 +40,8 @@ void aw_fdtab_notice_fork(void)
 	*owner = getpid();
 	aw_fdtab_renew(false);
 	forks = forks_here;
+	if (aw_fdtab_hooks.at_fork)
+		aw_fdtab_hooks.at_fork(true);
 }
 
 void aw_fdtab_await_forks(void)

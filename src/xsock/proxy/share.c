@@ -124,7 +124,7 @@ void aw_share_put(struct aw_share *share)
 		free(share->slot);
 		return;
 	}
-	aw_table_unshare(share->table, share->number, share->slot);
+	aw_table_unshare(share->table, share->number, share->slot, 1);
 	share_unmap(share);
 }
 
