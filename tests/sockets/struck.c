@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // struck PORT: reads what the server echoes, while another thread sends two signals as often as it can, whose handlers use the connection as well.
-// Built with the thread sanitizer, which calls handlers at places of its own choice.
+// Built with the thread sanitizer, which calls handlers at places of its own choice. Then works on a word that the handlers work on as
+// well: the sanitizer has a lock for it, and its own handler must not run the program's under that lock.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #define ROUNDS 2000
+#define STORES 200000
 
 static int conn;
 static pthread_t main_thread;
@@ -64,6 +66,8 @@ int main(int argc, char **argv)
 		return 3;
 	while ((rounds < ROUNDS || !atomic_load(&handled)) && echo())
 		rounds++;
+	for (int i = 0; i < STORES; i++)
+		atomic_fetch_or(&handled, 1);
 	atomic_store(&over, true);
 	pthread_join(striker, NULL);
 	return rounds < ROUNDS;

@@ -4,6 +4,8 @@
 import os
 import pathlib
 import random
+import re
+import subprocess
 import sys
 
 import conftest
@@ -264,14 +266,19 @@ def test_signals_of_a_runtime_that_calls_handlers_later(only_iwarp):
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
-def test_signals_under_the_thread_sanitizer(only_iwarp):
+@pytest.mark.parametrize("in_front", [False, True], ids=["behind", "in_front"])
+def test_signals_under_the_thread_sanitizer(only_iwarp, in_front):
+    """Behind the library it calls the library's handler; in front of it, it is called by the library."""
     struck = conftest.BUILD / "tests" / "struck"
     if not struck.exists():
         pytest.skip("no thread sanitizer here")
+    linked = subprocess.run(["ldd", struck], capture_output=True, text=True, check=True).stdout
+    runtime = re.search(r"=> (\S*libtsan\S*)", linked)[1] if in_front else ""
     server = only_iwarp.start([sys.executable, conftest.ROOT / "tests" / "sockets" / "echo_server.py", "epoll"])
     port = server.wait_output(r"port (\d+)")[1]
     # It does not know all functions that lock a mutex, and finds an unlock without a lock.
-    run = only_iwarp.start([struck, port], TSAN_OPTIONS="report_bugs=0")
+    preload = f"LD_PRELOAD={runtime} {conftest.SOCKETS}"
+    run = only_iwarp.start(["env", preload, struck, port], TSAN_OPTIONS="report_bugs=0")
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 

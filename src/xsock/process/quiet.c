@@ -6,19 +6,18 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
+
+#include "xsock/base/libc.h"
 
 #define MASK_BYTES ((size_t)(NSIG - 1) / 8)
 
 static _Thread_local bool is_quiet;
 
-/* pthread_sigmask leaves alone the signals by which libc itself ends threads and changes their user. */
-__attribute__((noinline)) void aw_quiet_set_mask(uint64_t bits)
+void aw_quiet_set_mask(uint64_t bits)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
-	memcpy(&set, &bits, MASK_BYTES);
-	pthread_sigmask(SIG_SETMASK, &set, NULL);
+	bits &= ~AW_QUIET_LIBC_SIGNALS;
+	(void)aw_libc()->syscall(SYS_rt_sigprocmask, SIG_SETMASK, &bits, NULL, MASK_BYTES);
 }
 
 __attribute__((noinline)) static uint64_t block_all(void)

@@ -17,7 +17,13 @@ struct aw_quiet {
 /* Pairs of begin and end may nest; an inner pair makes no system call. */
 void aw_quiet_begin(struct aw_quiet *before);
 void aw_quiet_end(const struct aw_quiet *before);
-/* Sets the thread's signal mask; bits: the kernel's set. */
+/* Of the kernel's set, the signals by which libc ends threads and changes their user: no program blocks them. */
+#define AW_QUIET_LIBC_SIGNALS (UINT64_C(3) << 31)
+/*
+ * Sets the thread's signal mask; bits: the kernel's set. A signal handler may call it at any time: it calls no function that a
+ * sanitizer has in place of libc's, at whose end the thread sanitizer runs handlers that it has put off, under the lock that this
+ * signal may have met.
+ */
 void aw_quiet_set_mask(uint64_t bits);
 
 #endif

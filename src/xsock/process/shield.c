@@ -143,16 +143,17 @@ enum aw_strike aw_shield_strike(void)
 }
 
 /*
- * Fills the set with the signals that wait for a shield: not faults, which the thread's own instruction raises, nor
+ * Returns the signals that wait for a shield: not faults, which the thread's own instruction raises, nor
  * SIGABRT, since abort(3) ends the process after the handler.
  */
-static void fill_kept(sigset_t *kept)
+static uint64_t kept_signals(void)
 {
-	sigfillset(kept);
-	sigdelset(kept, SIGABRT);
+	uint64_t kept = ~(AW_QUIET_LIBC_SIGNALS | bit_of(SIGABRT));
+
 	for (int sig = 1; sig < NSIG; sig++)
 		if (is_fault(sig))
-			sigdelset(kept, sig);
+			kept &= ~bit_of(sig);
+	return kept;
 }
 
 /* Copies what the kernel has of a signal set. */
@@ -199,11 +200,9 @@ static void keep(int sig, const siginfo_t *info, ucontext_t *context)
 {
 	unsigned count = queue.count;
 	uint64_t going_on;
-	sigset_t all;
 
-	fill_kept(&all);
 	queue.mask = bits_of(&context->uc_sigmask);
-	going_on = queue.mask | bits_of(&all);
+	going_on = queue.mask | kept_signals();
 	memcpy(&context->uc_sigmask, &going_on, MASK_BYTES);
 	if (is_kept(sig) || count == KEPT_MAX)
 		return;
@@ -290,23 +289,19 @@ static void note_once(int sig, const struct sigaction *action)
 /* Returns whether the action's handler is to wait for a shield. A vfork's child would change the parent's table. */
 static bool is_to_be_kept(int sig, const struct sigaction *action)
 {
-	sigset_t kept;
-
-	fill_kept(&kept);
-	return sigismember(&kept, sig) == 1 && is_handler(action->sa_handler) &&
+	return kept_signals() & bit_of(sig) && is_handler(action->sa_handler) &&
 	       action->sa_sigaction != on_signal && !aw_fdtab_is_vfork_child();
 }
 
 /* Puts on_signal in the place of action's handler, with a mask that keeps other handlers from interrupting it. */
 static void replace(int sig, struct sigaction *action)
 {
-	uint64_t mask = 0;
+	const uint64_t kept = kept_signals();
 
-	memcpy(&mask, &action->sa_mask, MASK_BYTES);
-	atomic_store(&actions[sig].mask, mask);
+	atomic_store(&actions[sig].mask, bits_of(&action->sa_mask));
 	atomic_store(&actions[sig].flags, action->sa_flags);
 	atomic_store(&actions[sig].handler, action->sa_sigaction);
-	fill_kept(&action->sa_mask);
+	action->sa_mask = set_of(&kept);
 	action->sa_sigaction = on_signal;
 	action->sa_flags |= SA_SIGINFO;
 }
@@ -363,11 +358,24 @@ static void set_raised(bool is_raised)
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
+/*
+ * The thread sanitizer in front of this library runs handlers that it has put off at the end of a call of libc's, of which it has one of
+ * its own: of this one, which has nothing to do, and not of one where the thread has a lock. From now on it has none to put off.
+ */
+static void run_put_off(void)
+{
+	sigset_t unused;
+
+	sigemptyset(&unused);
+}
+
 void aw_shield_raise(struct aw_shield *shield)
 {
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &shield->cancel);
 	shield->is_inner = atomic_load_explicit(&raised, memory_order_relaxed);
 	set_raised(true);
+	if (!shield->is_inner)
+		run_put_off();
 }
 
 void aw_shield_lower(const struct aw_shield *shield)
