@@ -22,6 +22,13 @@ void check_failed(const char *file, int line, const char *claim)
 	_exit(1);
 }
 
+/* From here on a client knows that its connection will be accepted, and may become one end of a pair. */
+static void wait_for_none(int listener)
+{
+	struct pollfd pollfd = { .fd = listener, .events = POLLIN };
+	CHECK(poll(&pollfd, 1, 0) == 0);
+}
+
 int listener_open(struct sockaddr_in *name)
 {
 	*name = (struct sockaddr_in){ .sin_family = AF_INET,
@@ -32,6 +39,7 @@ int listener_open(struct sockaddr_in *name)
 	CHECK(!bind(fd, (struct sockaddr *)name, sizeof(*name)));
 	CHECK(!listen(fd, 16));
 	CHECK(!getsockname(fd, (struct sockaddr *)name, &len) && len == sizeof(*name));
+	wait_for_none(fd);
 	return fd;
 }
 

@@ -3,6 +3,7 @@
 
 import ctypes
 import os
+import select
 import socket
 import threading
 
@@ -66,9 +67,19 @@ def in_thread(run):
     return join
 
 
+def attended(listener):
+    """A client finds only a listener that its program has waited for."""
+    select.select([listener], [], [], 0)
+    return listener
+
+
+def listening(address=("127.0.0.1", 0), **more):
+    return attended(socket.create_server(address, **more))
+
+
 def connected(address=("127.0.0.1", 0), family=socket.AF_INET, to=None):
     """A listener and a connection's two ends."""
-    listener = socket.create_server(address, family=family)
+    listener = listening(address, family=family)
     accepting = in_thread(listener.accept)
     client = socket.socket(socket.AF_INET if to and "." in to and ":" not in to else family)
     client.connect((to or address[0], listener.getsockname()[1]))

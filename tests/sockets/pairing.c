@@ -166,6 +166,8 @@ static int serve(const char *how)
 
 	CHECK(bind(listener, (struct sockaddr *)&name, len) == 0 && listen(listener, 128) == 0);
 	CHECK(getsockname(listener, (struct sockaddr *)&name, &len) == 0);
+	CHECK(poll(&(struct pollfd){ .fd = listener, .events = POLLIN }, 1, 0) ==
+	      0); /* it is waited for */
 	printf("port %d\n", ntohs(name.sin_port));
 	fflush(stdout);
 	if (strcmp(how, "epoll") == 0)

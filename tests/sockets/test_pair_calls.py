@@ -166,6 +166,7 @@ if family == socket.AF_INET6:
     listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
 listener.bind((address, 0))
 listener.listen()
+attended(listener)
 accepting = in_thread(listener.accept)
 client = socket.socket(socket.AF_INET if "." in to and ":" not in to else socket.AF_INET6)
 client.connect((to, listener.getsockname()[1]))
@@ -215,7 +216,7 @@ print(kind(client), kind(server))
 
 BEFORE = """
 import struct
-listener = socket.create_server(("127.0.0.1", 0))
+listener = listening()
 client = socket.socket()
 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -289,7 +290,7 @@ print(kind(client), kind(server))
 EVENTS = """
 import select
 def events(close, edge, early=False):
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = listening()
     client, poll, epoll = socket.socket(), select.poll(), select.epoll()
     if early:
         epoll.register(client, select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP)
@@ -368,7 +369,7 @@ def test_an_end_is_killed(mode):
 DUPLICATES = """
 client = socket.socket()
 others = [client.dup(), socket.socket(fileno=os.dup2(client.fileno(), 50))]
-listener = socket.create_server(("127.0.0.1", 0))
+listener = listening()
 accepting = in_thread(listener.accept)
 (client if sys.argv[1] == "first" else others[1]).connect(listener.getsockname())
 server = accepting()[0]
@@ -386,7 +387,7 @@ def test_duplicates_that_are_older_than_the_connection(mode, which):
 
 DUPLICATE_MEANWHILE = """
 client = socket.socket()
-listener = socket.create_server(("127.0.0.1", 0))
+listener = listening()
 connecting = in_thread(lambda: client.connect(listener.getsockname()))
 connecting.await_sleep()
 copying = in_thread(lambda: LIBC.dup(client.fileno()))
@@ -407,7 +408,7 @@ def test_a_duplicate_that_is_made_while_the_connection_is(mode):
 
 SHARED = """
 client = socket.socket()
-listener = socket.create_server(("127.0.0.1", 0))
+listener = listening()
 ready, go = os.pipe()
 child = os.fork()
 if (child == 0) == (sys.argv[1] == "parent"):

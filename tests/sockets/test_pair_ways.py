@@ -47,8 +47,52 @@ def test_two_ends_are_a_pair(mode):
     assert run(mode, ASK) == expected(mode)
 
 
-CONNECT_UNSEEN = """
+# As the server of a passive FTP transfer, which accepts when the client has asked for the file behind its connect.
+NOBODY_WAITS = """
+import subprocess, time
 listener = socket.create_server(("127.0.0.1", 0))
+in_child = sys.argv[1] in ("fork", "exec")
+if sys.argv[1] == "fork" and not os.fork():
+    server = listener.accept()[0]
+    server.sendall(server.recv(5, socket.MSG_WAITALL) + kind(server).encode())
+    os._exit(0)
+if sys.argv[1] == "exec":
+    listener.set_inheritable(True)
+    subprocess.Popen([sys.executable, "-c", "import sys; sys.path[:0] = [sys.argv[2]]; from pair_head import *; listener = socket.socket(fileno=int(sys.argv[1])); "
+                      "server = listener.accept()[0]; server.sendall(server.recv(5, socket.MSG_WAITALL) + kind(server).encode())",
+                      str(listener.fileno()), sys.path[0]], close_fds=False)
+address = listener.getsockname()
+if in_child:
+    listener.close()  # a process of one thread makes no offer to itself
+else:
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+client = socket.socket()
+began = time.monotonic()
+client.connect(address)
+assert in_child or time.monotonic() - began < 10  # of the 20 s that connect waits for an accept here
+client.sendall(b"first")
+if in_child:
+    assert client.recv(5, socket.MSG_WAITALL) == b"first"
+    print(kind(client), client.recv(4, socket.MSG_WAITALL).decode().strip())
+else:
+    server = listener.accept()[0]
+    assert server.recv(5, socket.MSG_WAITALL) == b"first"
+    exchange(client, server)
+    print(kind(client), kind(server))
+"""
+
+
+def test_a_listener_that_no_call_waits_for(mode):
+    assert run(mode, NOBODY_WAITS, "nobody") == "tcp tcp"
+
+
+@pytest.mark.parametrize("way", ["fork", "exec"])
+def test_a_listener_that_a_child_waits_for(mode, way):
+    assert run(mode, NOBODY_WAITS, way).split()[0] == expected(mode).split()[0]
+
+
+CONNECT_UNSEEN = """
+listener = listening()
 client = socket.socket()
 address = raw_address(listener)
 raw("connect", client.fileno(), address, len(address))
@@ -76,7 +120,7 @@ def test_connect_of_what_is_connected(mode):
 CONNECT_TWICE = """
 import errno
 for _ in range(100):
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = listening()
     client = socket.socket()
     gate = threading.Barrier(2)
     def connect():
@@ -101,7 +145,7 @@ def test_two_threads_connect_one_socket(mode):
 
 
 OWN_LISTENER = """
-listener = socket.create_server(("127.0.0.1", 0))
+listener = listening()
 client = socket.socket()
 client.connect(listener.getsockname())
 client.sendall(b"before")
@@ -121,6 +165,7 @@ import select, time
 listener = socket.socket()
 listener.bind(("127.0.0.1", 0))
 listener.listen(1)
+attended(listener)
 def send_one(client, number):
     select.select([], [client], [], 30)
     client.setblocking(True)
@@ -159,7 +204,7 @@ def test_backlog_overflows(mode, ms):
 
 LISTENER_ENDS = """
 def ends(how):
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = listening()
     client = socket.socket()
     connecting = in_thread(lambda: client.connect_ex(listener.getsockname()))
     connecting.await_sleep()
@@ -183,7 +228,7 @@ def test_listener_closes_with_an_offer_open(mode):
 
 REFUSED = """
 import errno
-listener = socket.create_server(("127.0.0.1", 0))
+listener = listening()
 address = listener.getsockname()
 listener.close()
 for blocks in (True, False):
@@ -195,7 +240,7 @@ for blocks in (True, False):
         select.select([], [client], [], 10)
         error = client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     assert error == errno.ECONNREFUSED, error
-again = socket.create_server(address)
+again = listening(address)
 accepting = in_thread(again.accept)
 client = socket.socket()
 assert client.connect_ex(("127.0.0.1", 1)) == errno.ECONNREFUSED
@@ -212,7 +257,7 @@ def test_refused_and_connected_again(mode):
 
 SAME_PORT = """
 import errno, struct, time
-listener = socket.create_server(("127.0.0.1", 0))
+listener = listening()
 first = socket.socket()
 first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 first.bind(("127.0.0.1", 0))
@@ -286,7 +331,7 @@ def test_simultaneous_open(mode):
 
 UNSEEN = """
 import ctypes, subprocess, time
-listener = socket.create_server(("127.0.0.1", 0))
+listener = listening()
 client = socket.socket()
 def accept_by_child():
     child = "import socket, sys; s = socket.socket(fileno=int(sys.argv[1])).accept()[0]; s.sendall(s.recv(5))"
@@ -395,6 +440,7 @@ else:
     holders.append(squat(name, 2))
     client = socket.socket()  # it is younger than the fork
 listener.listen()
+attended(listener)
 accepting = in_thread(listener.accept)
 client.connect(listener.getsockname())
 server = accepting()[0]
@@ -414,7 +460,7 @@ def test_strangers_have_the_names(mode, what):
 
 TWO_USERS = """
 import encodings.idna
-listener = socket.create_server(("127.0.0.1", 0))
+listener = listening()
 ready, go = os.pipe()
 if not os.fork():
     os.read(ready, 1)
@@ -460,7 +506,7 @@ LOWERED = """
 import resource
 client = socket.socket()
 high = os.dup2(client.fileno(), 200)
-listener = socket.create_server(("127.0.0.1", 0))
+listener = listening()
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 accepting = in_thread(listener.accept)
 client.connect(listener.getsockname())

@@ -31,7 +31,7 @@ void aw_offer_shut_down(int fd, int how);
  */
 void aw_offer_take(int fd, int flags);
 
-/* A listener in mode `auto`: returns the fd of its registration, for aw_sock.beside, or 0. */
+/* A listener in mode `auto` that the program waits for (pair/attend.h): returns the fd of its registration, for aw_sock.beside, or 0. */
 int aw_offer_announce(int listener);
 /* The program has set TCP_DEFER_ACCEPT of fd: a listener takes no offers then, and its registration ends. */
 void aw_offer_refuse(int fd);

@@ -22,6 +22,7 @@
 #include "xsock/base/text.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
+#include "xsock/pair/attend.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/settle.h"
 #include "xsock/process/fdtab.h"
@@ -325,6 +326,7 @@ void aw_inherit_settle(void)
 	/* Static, because it is large and an exec is the last thing that a process does. */
 	static struct survivors found;
 
+	aw_attend_all(true);
 	if (!aw_fdtab_any_undecided() || aw_fdtab_is_vfork_child())
 		return;
 	found.count = 0;

@@ -11,6 +11,7 @@
 #include "xsock/base/sockopt.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
+#include "xsock/pair/attend.h"
 #include "xsock/preload/first_io.h"
 
 #define START_NS 200000
@@ -87,12 +88,14 @@ static void settle_all(settle_fn *begin)
 
 void aw_settle_all(void)
 {
+	aw_attend_all(false);
 	settle_all(begin_connecting);
 }
 
 /* The child of a vfork may exec a program without this library, which can have a record by a bridge. */
 void aw_settle_before_spawn(void)
 {
+	aw_attend_all(true);
 	if (aw_fdtab_any_undecided())
 		settle_each(AW_FD_PENDING, begin_now);
 	settle_all(begin_inherited);

@@ -18,6 +18,7 @@ _Atomic(uint8_t) aw_fdtab_states[AW_FDTAB_MAX];
 _Atomic(unsigned) aw_fdtab_undecided;
 _Atomic(unsigned) aw_fdtab_bridged;
 _Atomic(unsigned) aw_fdtab_listeners;
+_Atomic(unsigned) aw_fdtab_unannounced;
 _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -196,6 +197,13 @@ void aw_fdtab_close_beside(struct aw_sock *sock)
 	aw_libc()->close(fd);
 }
 
+void aw_fdtab_note_announced(struct aw_sock *sock)
+{
+	if (sock->unannounced)
+		atomic_fetch_sub_explicit(&aw_fdtab_unannounced, 1, memory_order_relaxed);
+	sock->unannounced = false;
+}
+
 /* Frees sock when it has no fd and no thread uses it. */
 static void free_unused(struct aw_sock *sock)
 {
@@ -204,6 +212,7 @@ static void free_unused(struct aw_sock *sock)
 	count_state(sock->state, -1u);
 	if (sock->slot)
 		aw_fdtab_hooks.leave_slot(sock->slot);
+	aw_fdtab_note_announced(sock);
 	aw_fdtab_close_beside(sock);
 	while (sock->registrations) {
 		struct aw_registration *reg = sock->registrations;
@@ -290,6 +299,8 @@ static struct aw_sock *add_socket(int fd, const struct aw_sock *like)
 	sock->born = born[fd];
 	aw_fdtab_set_beside(sock, like->beside);
 	count_state(sock->state, 1);
+	if (sock->unannounced)
+		atomic_fetch_add_explicit(&aw_fdtab_unannounced, 1, memory_order_relaxed);
 	aw_fdtab_attach(fd, sock);
 	return sock;
 }

@@ -88,6 +88,7 @@ struct aw_sock {
 	bool lost_told; /* a write has succeeded that the peer, which has closed, will not get */
 	bool reset_told; /* a call has returned ECONNRESET: later reads return the end, later writes EPIPE */
 	bool is_pair; /* BRIDGED, and the other end of the pair is the peer's own (pair/offer.h) */
+	bool unannounced; /* a listener in mode `auto` whose connections no call has waited for so far (pair/attend.h) */
 	/* INTERNAL, and closed with the socket: the TCP socket of a pair, or the registration of a listener; 0: none */
 	int beside;
 	ino_t beside_ino; /* the file that it must still be */
@@ -105,6 +106,8 @@ extern _Atomic(unsigned) aw_fdtab_undecided;
 extern _Atomic(unsigned) aw_fdtab_bridged;
 /* The number of sockets in LISTENER. */
 extern _Atomic(unsigned) aw_fdtab_listeners;
+/* The number of sockets that are unannounced. */
+extern _Atomic(unsigned) aw_fdtab_unannounced;
 /* The slots of fds that are framed; NULL for others. */
 extern _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
 /*
@@ -152,6 +155,11 @@ static inline bool aw_fdtab_is_special(int fd)
 static inline bool aw_fdtab_any_listener(void)
 {
 	return atomic_load_explicit(&aw_fdtab_listeners, memory_order_relaxed);
+}
+
+static inline bool aw_fdtab_any_unannounced(void)
+{
+	return atomic_load_explicit(&aw_fdtab_unannounced, memory_order_relaxed) != 0;
 }
 
 static inline bool aw_fdtab_any_undecided(void)
@@ -295,6 +303,8 @@ void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state);
 void aw_fdtab_set_beside(struct aw_sock *sock, int fd);
 /* Returns what is beside the socket, or 0: there is nothing, or the program has closed it in a way that this library does not see. */
 int aw_fdtab_beside(const struct aw_sock *sock);
+/* The socket is unannounced no more. */
+void aw_fdtab_note_announced(struct aw_sock *sock);
 /* Closes what is beside the socket. */
 void aw_fdtab_close_beside(struct aw_sock *sock);
 /* Makes all fds of the socket NONE; frees the socket unless a thread holds it. */

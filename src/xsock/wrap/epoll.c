@@ -6,6 +6,7 @@
 
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
+#include "xsock/pair/attend.h"
 #include "xsock/pair/hangup.h"
 #include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
@@ -101,6 +102,7 @@ AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	aw_fdtab_await_left(fd);
 	if (event && op != EPOLL_CTL_DEL && aw_fdtab_state(fd) != AW_FD_NONE)
 		aw_hangup_note(epfd, fd, event->data);
+	aw_attend(fd);
 	switch (aw_fdtab_state(fd)) {
 	case AW_FD_BRIDGED:
 		aw_extended_watch(fd);

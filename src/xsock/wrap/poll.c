@@ -8,6 +8,7 @@
 #include "xsock/base/sets.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/parts.h"
+#include "xsock/pair/attend.h"
 #include "xsock/pair/hangup.h"
 #include "xsock/preload/extended.h"
 #include "xsock/preload/first_io.h"
@@ -20,6 +21,7 @@ static bool prepare_fds(struct pollfd *fds, nfds_t count)
 {
 	bool direct = aw_extended_any_direct(), due = aw_overdue_may_be();
 
+	aw_attend_poll(fds, count);
 	if (!aw_fdtab_any_undecided() && !direct)
 		return due;
 	for (nfds_t i = 0; i < count; i++) {
@@ -91,6 +93,7 @@ static bool prepare_sets(const struct aw_select_sets *sets, int limit)
 {
 	bool direct = aw_extended_any_direct(), due = aw_overdue_may_be();
 
+	aw_attend_select(sets, limit);
 	if (limit > FD_SETSIZE)
 		return false;
 	if (!aw_fdtab_any_undecided() && !direct)

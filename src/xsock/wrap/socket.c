@@ -8,6 +8,7 @@
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
 #include "xsock/framed/refusal.h"
+#include "xsock/pair/attend.h"
 #include "xsock/pair/offer.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/process/mode.h"
@@ -85,8 +86,7 @@ AW_WRAPPER int listen(int fd, int backlog)
 
 	if (result != 0 || !may_listen(fd, &like))
 		return result;
-	if (may_pair(fd, &like))
-		like.beside = aw_offer_announce(fd);
+	like.unannounced = may_pair(fd, &like);
 	(void)aw_fdtab_add(fd, &like);
 	return result;
 }
@@ -105,6 +105,7 @@ static struct listener_state read_listener(int listener)
 	struct listener_state state = { 0 };
 
 	aw_fdtab_await_left(listener);
+	aw_attend(listener);
 	state.listens = aw_fdtab_state(listener) == AW_FD_LISTENER;
 	if (state.listens)
 		state.mode = aw_mode_of_program(listener, &state.mode_is_set);
