@@ -43,6 +43,13 @@ static void find_crc(void)
 	aw_fdtab_unlock();
 }
 
+void aw_framed_prepare(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, find_crc);
+}
+
 /* Begins the record, unless another process that holds the slot has done so. */
 static int record_begin_once(struct aw_slot *slot, const struct aw_sock *sock, int fd)
 {
@@ -66,13 +73,12 @@ static int record_begin_once(struct aw_slot *slot, const struct aw_sock *sock, i
 
 int aw_framed_start(struct aw_sock *sock, int fd)
 {
-	static pthread_once_t crc_once = PTHREAD_ONCE_INIT;
 	struct aw_slot *slot = sock->slot ? sock->slot : aw_arena_take(sock->ino);
 	union aw_address remote = { 0 }; /* for the log, should the server not answer */
 	socklen_t len = sizeof(remote);
 	int err;
 
-	pthread_once(&crc_once, find_crc);
+	aw_framed_prepare();
 	if (!slot)
 		return ENOMEM;
 	if (sock->role == AW_ROLE_ACTIVE)

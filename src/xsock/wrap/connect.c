@@ -7,6 +7,7 @@
 #include "xsock/base/left.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
+#include "xsock/framed/framed.h"
 #include "xsock/framed/refusal.h"
 #include "xsock/pair/offer.h"
 #include "xsock/preload/first_io.h"
@@ -191,6 +192,8 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
 		return aw_libc()->connect(fd, addr, len);
 	mode = aw_mode_of_connect(fd, addr);
+	if (aw_xs_mode_is_iwarp(mode) && aw_mode_records())
+		aw_framed_prepare();
 	if (mode == AW_XS_AUTO && aw_offer_connect(fd, addr, len, &result))
 		return result;
 	if (!begin_connect(&call, mode))

@@ -7,6 +7,7 @@
 
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
+#include "xsock/framed/framed.h"
 #include "xsock/framed/refusal.h"
 #include "xsock/pair/attend.h"
 #include "xsock/pair/offer.h"
@@ -87,6 +88,8 @@ AW_WRAPPER int listen(int fd, int backlog)
 	if (result != 0 || !may_listen(fd, &like))
 		return result;
 	like.unannounced = may_pair(fd, &like);
+	if (!like.unannounced && aw_mode_records())
+		aw_framed_prepare();
 	(void)aw_fdtab_add(fd, &like);
 	return result;
 }
