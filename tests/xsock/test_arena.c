@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "xsock/base/libc.h"
 #include "xsock/process/proxy.h"
+#include "xsock/proxy/share.h"
 
 /* Linked in place of the table's other users. */
 int aw_proxy_move_high(int fd)
@@ -158,6 +159,24 @@ static void arena__a_child_has_its_slots_before_it_runs(void **state)
 	assert_int_equal(holders(slot), 0);
 	close(tell);
 	close(told);
+}
+
+/* The proxy process closes the program's end of a bridge once nobody else can fetch it. */
+static void arena__a_share_is_not_alone_beside_a_child_that_has_not_run(void **state)
+{
+	struct aw_slot *slot = aw_arena_take(42);
+	struct aw_share share;
+
+	(void)state;
+	assert_int_equal(aw_share_take(&share, aw_arena_fd(), aw_arena_number(slot), 42), 0);
+	assert_false(aw_share_is_alone(&share));
+	aw_arena_expect(slot);
+	aw_arena_leave(slot);
+	assert_false(aw_share_is_alone(&share));
+	aw_arena_unexpect(slot);
+	assert_true(aw_share_is_alone(&share));
+	aw_share_put(&share);
+	assert_int_equal(holders(slot), 0);
 }
 
 static void arena__a_child_that_is_not_made_has_nothing(void **state)
@@ -443,6 +462,7 @@ int main(void)
 		cmocka_unit_test(arena__a_slot_is_held_by_several),
 		cmocka_unit_test(arena__a_child_has_its_slots_before_it_runs),
 		cmocka_unit_test(arena__a_child_that_is_not_made_has_nothing),
+		cmocka_unit_test(arena__a_share_is_not_alone_beside_a_child_that_has_not_run),
 		cmocka_unit_test(arena__what_the_dead_have_held_is_free),
 		cmocka_unit_test(arena__a_slot_is_the_process_s_until_its_last_hold),
 		cmocka_unit_test(arena__a_hold_goes_before_its_lock),

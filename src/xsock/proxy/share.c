@@ -134,5 +134,7 @@ bool aw_share_is_alone(const struct aw_share *share)
 
 	if (share->fd < 0)
 		return true;
+	if (atomic_load(&share->table->entries[share->number].word) & AW_ENTRY_UNBORN)
+		return false;
 	return fcntl(share->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
 }
