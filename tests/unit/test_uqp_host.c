@@ -387,6 +387,84 @@ static void uqp_host__a_full_ring(void **state)
 	part(s);
 }
 
+#define TURN_FPDUS 80 /* of the longest: a turn of a writer for which there is always room */
+#define LEFT 220000 /* bytes: more than three quarters of the ring */
+
+struct reader {
+	struct scene *scene;
+	uint64_t until; /* the position up to which it reads */
+};
+
+static void read_some(struct scene *s, uint64_t until)
+{
+	struct aw_duplex *d = &s->ring->duplex;
+	size_t ready = aw_duplex_ready(d);
+	size_t n = ready < until - d->head ? ready : until - d->head;
+
+	aw_duplex_consume(d, n);
+	if (n > 0 && aw_duplex_wakes_writer(d))
+		ring_bell(s);
+}
+
+static void *read_until(void *arg)
+{
+	struct reader *reader = arg;
+
+	while (reader->scene->ring->duplex.head < reader->until)
+		read_some(reader->scene, reader->until);
+	return NULL;
+}
+
+static void send_fpdus(struct scene *s, uint32_t len, int count)
+{
+	aw_uqp_send_begin(s->e.qp);
+	for (int i = 0; i < count; i++) {
+		struct aw_swqe *wqe = aw_uqp_send_slot(s->e.qp);
+
+		*wqe = (struct aw_swqe){
+			.op = AW_OP_SEND, .flags = AW_WR_SIGNALED, .len = len, .sge_count = 1
+		};
+		wqe->sge[0] = end_sge(&s->e, 0, len);
+		aw_uqp_send_commit(s->e.qp);
+	}
+	aw_uqp_send_end(s->e.qp);
+}
+
+/*
+ * A reader that is as fast as the writer stops for a time where the writer's turn ends, with less room than a wake is worth: the writer, which
+ * has met no full ring, sleeps, and is to be woken all the same. Nobody polls its CQ.
+ */
+static void end_turn_nearly_full(struct scene *s)
+{
+	struct reader reader = { .scene = s };
+	size_t mulpdu;
+	int64_t end_ns;
+	pthread_t thread;
+
+	join(s);
+	post_recv(s, 100);
+	put_send(s, 100, SIZE_MAX);
+	assert_received(s, 100);
+	mulpdu = s->e.qp->core.mulpdu;
+	reader.until = s->ring->duplex.head + TURN_FPDUS * fpdu_size(mulpdu) - LEFT;
+	assert_int_equal(pthread_create(&thread, NULL, read_until, &reader), 0);
+	send_fpdus(s, (uint32_t)(45 * (mulpdu - DDP_UNTAGGED_LEN)), 2);
+	pthread_join(thread, NULL);
+	end_ns = aw_now_ns() + WAIT_MS * INT64_C(1000000);
+	while (atomic_load(&s->e.cq.ready) < 2) {
+		assert_true(aw_now_ns() < end_ns);
+		read_some(s, UINT64_MAX);
+	}
+	part(s);
+}
+
+/* The reader is not as fast each time. */
+static void uqp_host__a_turn_ends_in_a_ring_that_is_nearly_full(void **state)
+{
+	for (int i = 0; i < 20; i++)
+		end_turn_nearly_full(*state);
+}
+
 static void assert_tail_ends(struct scene *s, uint64_t tail)
 {
 	join(s);
@@ -497,6 +575,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__half_an_fpdu_at_the_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__a_full_ring, setup, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__a_turn_ends_in_a_ring_that_is_nearly_full,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__a_tail_that_cannot_be, setup, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__garbage_for_an_fpdu, setup, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__scribbles, setup, teardown),

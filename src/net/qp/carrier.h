@@ -81,6 +81,12 @@ bool aw_carrier_is_cut(struct aw_uqp *qp);
 /* True when the peer has written to the memory what no honest end does. */
 bool aw_carrier_is_broken(const struct aw_uqp *qp);
 
+/*
+ * For a QP whose bytes go out through memory, before it sleeps: true when there is room, else the peer rings for it. A turn that has met
+ * no full ring may end in one that is nearly full.
+ */
+bool aw_carrier_awaits_room(struct aw_uqp *qp);
+
 /* True when another turn is due of which no epoll event notifies, since the socket is full. */
 bool aw_carrier_owes_turn(const struct aw_uqp *qp);
 

@@ -326,10 +326,18 @@ bool aw_carrier_has_news(struct aw_uqp *qp)
 	return ring->duplex.broken || (qp->tx_blocked && qp->out->has_room(qp));
 }
 
+bool aw_carrier_awaits_room(struct aw_uqp *qp)
+{
+	if (has_room(qp))
+		return true;
+	aw_duplex_await_room(&qp->ring->duplex);
+	return has_room(qp);
+}
+
 /* The socket itself reports its room. */
 static bool may_send(struct aw_uqp *qp)
 {
-	return qp->tx_blocked && (qp->out->is_socket || has_room(qp));
+	return qp->tx_blocked && (qp->out->is_socket || aw_carrier_awaits_room(qp));
 }
 
 bool aw_carrier_owes_turn(const struct aw_uqp *qp)

@@ -171,7 +171,7 @@ static uint32_t listens_for(struct aw_uqp *qp)
 	/* This end's bytes go through memory already: behind its last FPDU here the peer rings for room there. */
 	if (qp->tx_blocked && reads && !qp->out->is_socket) {
 		aw_duplex_sleep(&qp->ring->duplex);
-		sends = qp->out->has_room(qp);
+		sends = aw_carrier_awaits_room(qp);
 	}
 	return (reads ? EPOLLIN : 0) | (sends ? EPOLLOUT : 0);
 }
