@@ -275,7 +275,7 @@ inodes = {"free": tcp, "fresh": tcp, "taken": tcp, "own": [os.fstat(fd).st_ino f
 words = b""
 for i in range(16384):
     inode = int(claim) if claim.isdigit() else inodes[claim][i % len(inodes[claim])] if claim in inodes else 0
-    words += struct.pack("=QQ", {"free": 1 << 32, "fresh": 0x1000001}.get(claim, 1), inode)
+    words += struct.pack("=QQ", {"free": 1 << 45, "fresh": 0x400001}.get(claim, 1), inode)
 if claim == "noise":
     words = random.Random(1).randbytes(len(words))
     os.pwrite(memory, random.Random(2).randbytes(1 << 20), len(words))

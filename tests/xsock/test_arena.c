@@ -179,6 +179,22 @@ static void arena__a_share_is_not_alone_beside_a_child_that_has_not_run(void **s
 	assert_int_equal(holders(slot), 0);
 }
 
+/* Of several that give a slot up at one moment one is told that it is the last, and keeps its hold. */
+static void arena__one_of_all_that_leave_is_the_last(void **state)
+{
+	struct aw_slot *slot = aw_arena_take(42);
+
+	(void)state;
+	aw_arena_hold(slot);
+	aw_arena_hold(slot);
+	assert_true(aw_arena_leave_to_others(slot));
+	assert_true(aw_arena_leave_to_others(slot));
+	assert_false(aw_arena_leave_to_others(slot));
+	assert_int_equal(holders(slot), 1);
+	aw_arena_leave(slot);
+	assert_int_equal(holders(slot), 0);
+}
+
 static void arena__a_child_that_is_not_made_has_nothing(void **state)
 {
 	struct aw_slot *slot = aw_arena_take(42);
@@ -461,6 +477,7 @@ int main(void)
 		cmocka_unit_test(arena__finds_a_slot_that_is_held),
 		cmocka_unit_test(arena__a_slot_is_held_by_several),
 		cmocka_unit_test(arena__a_child_has_its_slots_before_it_runs),
+		cmocka_unit_test(arena__one_of_all_that_leave_is_the_last),
 		cmocka_unit_test(arena__a_child_that_is_not_made_has_nothing),
 		cmocka_unit_test(arena__a_share_is_not_alone_beside_a_child_that_has_not_run),
 		cmocka_unit_test(arena__what_the_dead_have_held_is_free),

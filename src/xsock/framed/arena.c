@@ -419,6 +419,19 @@ void aw_arena_leave(struct aw_slot *slot)
 	give_up_claim(number);
 }
 
+bool aw_arena_leave_to_others(struct aw_slot *slot)
+{
+	struct aw_arena_entry *entry = entry_of(slot);
+	uint64_t word = entry ? atomic_load(&entry->word) : 0;
+
+	do {
+		if ((word & AW_ENTRY_HOLDERS) <= 1)
+			return false;
+	} while (!atomic_compare_exchange_weak(&entry->word, &word, word - 1));
+	give_up_claim(aw_arena_number(slot));
+	return true;
+}
+
 bool aw_arena_is_of(const uid_t users[3])
 {
 	struct stat file;

@@ -81,5 +81,7 @@ void aw_arena_renew_lock(void);
  */
 void aw_arena_hold(struct aw_slot *slot);
 void aw_arena_leave(struct aw_slot *slot);
+/* The same, unless the hold is the slot's last: of several processes that leave a slot at one moment one gets false. */
+bool aw_arena_leave_to_others(struct aw_slot *slot);
 
 #endif

@@ -334,7 +334,7 @@ void aw_inherit_settle(void)
 	aw_fdtab_each(find_survivor, &found);
 	aw_fdtab_unlock();
 	aw_settle_fds(found.fds, found.count);
-	aw_settle_before_end();
+	aw_settle_before_exec();
 }
 
 /* The fds of this process that are sockets, each with its inode. */

@@ -155,35 +155,66 @@ static void await_started(int fd)
 	pthread_setcancelstate(cancel, NULL);
 }
 
-/* Returns whether another process may use the connection that this one closes. */
-static bool is_shared(int fd)
+/*
+ * Returns whether another process has the connection that this one closes, and answers the client. ends: fd is closed in any case. Where it is the
+ * socket's last, this process then has no part in the slot any more, so that of two that close at one moment the later one answers.
+ */
+static bool is_left_to_others(int fd, bool ends)
 {
-	const struct aw_sock *sock;
-	bool shared;
+	struct aw_sock *sock;
+	bool is_left;
 
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
-	shared = !sock || aw_first_io_is_shared(sock);
+	is_left = !sock || aw_first_io_is_shared(sock);
+	if (sock && ends && is_left && sock->slot && sock->fds == 1 && !sock->users &&
+	    !sock->error && sock->state == AW_FD_PENDING && !aw_framed_is_lost(sock->slot)) {
+		is_left = aw_arena_leave_to_others(sock->slot);
+		if (is_left) {
+			aw_fdtab_drop_slot(sock);
+			sock->error = EBADF; /* for other threads' calls until fd is closed */
+		}
+	}
 	aw_fdtab_unlock();
-	return shared;
+	return is_left;
 }
 
 /* A child of vfork may close its fds, but their sockets are its parent's to decide. */
-void aw_settle_before_close(int fd)
+static void settle_before_close(int fd, bool ends)
 {
 	int saved = errno;
 
 	if (aw_fdtab_state(fd) == AW_FD_PENDING && !aw_fdtab_is_vfork_child() &&
-	    !aw_sockopt_aborts(fd) && !is_shared(fd))
+	    !aw_sockopt_aborts(fd) && !is_left_to_others(fd, ends))
 		(void)aw_first_io_make(fd, AW_FIRST_CLOSE, true);
 	await_started(fd);
 	errno = saved;
 }
 
-void aw_settle_before_end(void)
+void aw_settle_before_close(int fd)
+{
+	settle_before_close(fd, true);
+}
+
+static void settle_before_exec(int fd)
+{
+	settle_before_close(fd, false);
+}
+
+static void settle_closed(settle_fn *settle)
 {
 	if (aw_fdtab_any_undecided() && !aw_fdtab_is_vfork_child())
-		settle_each(AW_FD_PENDING, aw_settle_before_close);
+		settle_each(AW_FD_PENDING, settle);
+}
+
+void aw_settle_before_end(void)
+{
+	settle_closed(aw_settle_before_close);
+}
+
+void aw_settle_before_exec(void)
+{
+	settle_closed(settle_before_exec);
 }
 
 __attribute__((destructor)) static void settle_at_exit(void)

@@ -30,5 +30,7 @@ void aw_settle_before_user(void);
  */
 void aw_settle_before_close(int fd);
 void aw_settle_before_end(void);
+/* The same before an exec, which may fail. */
+void aw_settle_before_exec(void);
 
 #endif
