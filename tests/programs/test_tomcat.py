@@ -49,7 +49,8 @@ def site(scene, request):
         scenes.random_file(files / f"file{octets}", octets)
     scene.write("conf/server.xml", CONFIGURATION.format(address=scenes.ADDRESS, port=port, kind=request.param))
     scene.write("conf/web.xml", SERVLETS)
-    scene.server(START.format(folder=scene.folder), port)
+    # It listens before it accepts: a connection from before that is no pair.
+    scene.server(START.format(folder=scene.folder), port).wait_output("Server startup in", scenes.SECONDS_MAX)
     return f"http://{scenes.ADDRESS}:{port}"
 
 
