@@ -18,7 +18,7 @@ case ${1:-} in
 esac
 
 lint tools/check-format
-for check in arrows size tags words paths licence; do
+for check in arrows fields size tags words paths licence; do
 	lint "tools/check-$check" --self-test
 	lint "tools/check-$check"
 done

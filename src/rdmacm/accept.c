@@ -5,6 +5,7 @@
 #include "net/base/persona.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
+#include "rdmacm/qp_ref.h"
 #include "rdmacm/reply_timer.h"
 #include "rdmacm/stream.h"
 #include "rdmacm/ud.h"
@@ -84,7 +85,7 @@ int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 
 	if (cm && cm->ud)
 		return accept_ud(cm, conn_param);
-	if (!cm || !aw_cm_param_valid(id, conn_param))
+	if (!cm || !aw_cm_param_valid(cm, conn_param))
 		return aw_cm_fail(EINVAL);
 
 	if (aw_cm_id_state(cm) != AW_CM_REQUESTED || aw_cm_stream_claim(cm, conn_param) != 0)
@@ -99,7 +100,7 @@ int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 	aw_conn_destroy(conn);
 	if (err) {
 		aw_cm_id_advance(cm, AW_CM_ACCEPTING, AW_CM_FAILED);
-		aw_cm_qp_flush(id);
+		aw_cm_qp_flush(cm);
 		return aw_cm_fail(err);
 	}
 	on_replied(cm, p2p, given);
@@ -131,7 +132,7 @@ int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private
  */
 int rdma_establish(struct rdma_cm_id *id)
 {
-	if (!id || !aw_persona_is_roce() || id->qp ||
+	if (!id || !aw_persona_is_roce() || aw_cm_qp_exists(aw_cm_id_of(id)) ||
 	    aw_cm_id_state(aw_cm_id_of(id)) != AW_CM_CONNECTED)
 		return aw_cm_fail(EINVAL);
 	return 0;

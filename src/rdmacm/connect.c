@@ -7,6 +7,7 @@
 #include "rdmacm/address.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
+#include "rdmacm/qp_ref.h"
 #include "rdmacm/socket.h"
 #include "rdmacm/stream.h"
 #include "rdmacm/ud.h"
@@ -66,12 +67,12 @@ static void on_rejected(struct aw_cm_id *cm, const struct aw_mpa_result *result)
 
 /*
  * In the roce persona a program may create the QP without the id. It then moves the QP to RTS itself and
- * gets CONNECT_RESPONSE, as on InfiniBand.
+ * gets CONNECT_RESPONSE, as on InfiniBand. The caller holds the lock.
  */
 static enum rdma_cm_event_type answered(const struct aw_cm_id *cm)
 {
-	return aw_persona_is_roce() && !cm->id.qp ? RDMA_CM_EVENT_CONNECT_RESPONSE
-						  : RDMA_CM_EVENT_ESTABLISHED;
+	return aw_persona_is_roce() && !aw_cm_qp_locked(cm) ? RDMA_CM_EVENT_CONNECT_RESPONSE
+							    : RDMA_CM_EVENT_ESTABLISHED;
 }
 
 /* Called when the QP has the socket. The caller holds the QP. */
@@ -287,7 +288,7 @@ int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 
 		return ud_err ? aw_cm_fail(ud_err) : aw_cm_id_complete(cm);
 	}
-	if (!cm || !aw_cm_param_valid(id, conn_param))
+	if (!cm || !aw_cm_param_valid(cm, conn_param))
 		return aw_cm_fail(EINVAL);
 
 	if (!aw_cm_id_advance(cm, AW_CM_ROUTE_RESOLVED, AW_CM_CONNECTING))

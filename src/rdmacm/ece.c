@@ -2,6 +2,7 @@
 // Options between adapters of one vendor (ECE). MPA start-up has no field for them, so the peer's
 // options are always none, and ours are not sent.
 #include "rdmacm/fail.h"
+#include "rdmacm/qp_ref.h"
 
 #include <string.h>
 
@@ -9,12 +10,12 @@
 
 int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
-	return aw_cm_fail(!id || id->qp || !ece ? EINVAL : 0);
+	return aw_cm_fail(!id || aw_cm_qp_exists(aw_cm_id_of(id)) || !ece ? EINVAL : 0);
 }
 
 int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
-	if (!id || id->qp || !ece)
+	if (!id || aw_cm_qp_exists(aw_cm_id_of(id)) || !ece)
 		return aw_cm_fail(EINVAL);
 	memset(ece, 0, sizeof(*ece));
 	return 0;

@@ -89,7 +89,7 @@ void aw_cm_event_wait_acked(struct aw_cm_id *cm)
 {
 	pthread_mutex_lock(&cm->lock);
 	while (cm->events_acked != atomic_load_explicit(&cm->events_taken, memory_order_relaxed))
-		pthread_cond_wait(&cm->acked, &cm->lock);
+		pthread_cond_wait(&cm->changed, &cm->lock);
 	pthread_mutex_unlock(&cm->lock);
 }
 
@@ -113,7 +113,7 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 	if (!err && ev->event.event == RDMA_CM_EVENT_MULTICAST_JOIN)
 		aw_cm_group_joined(ev);
 	if (!err && ev->event.event == RDMA_CM_EVENT_REJECTED)
-		aw_cm_qp_flush(ev->event.id);
+		aw_cm_qp_flush(ev->owner);
 	pthread_setcancelstate(cancel_state, NULL);
 	if (err)
 		return aw_cm_fail(err);
@@ -134,7 +134,7 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 	if (group)
 		aw_cm_group_acked(group);
 	owner->events_acked++;
-	pthread_cond_broadcast(&owner->acked);
+	pthread_cond_broadcast(&owner->changed);
 	pthread_mutex_unlock(&owner->lock);
 	return 0;
 }

@@ -95,7 +95,7 @@ int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw
 	cm->fd = -1;
 	cm->process = aw_fork_generation();
 	pthread_mutex_init(&cm->lock, NULL);
-	pthread_cond_init(&cm->acked, NULL);
+	pthread_cond_init(&cm->changed, NULL);
 	cm->handle = aw_table_insert(&ids, cm, NULL);
 	if (cm->handle == AW_TABLE_NONE) {
 		free(cm->spare);
@@ -209,7 +209,7 @@ void aw_cm_id_destroy(struct aw_cm_id *cm)
 	drop_events(cm);
 	aw_cm_id_release_event(cm);
 	aw_cm_event_wait_acked(cm);
-	pthread_cond_destroy(&cm->acked);
+	pthread_cond_destroy(&cm->changed);
 	pthread_mutex_destroy(&cm->lock);
 	release(cm);
 }

@@ -40,7 +40,7 @@ struct aw_cm_id {
 	uint32_t process; /* fixed after create: the process that it belongs to */
 
 	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t acked;
+	pthread_cond_t changed; /* an event is acknowledged; the last of qp_users is gone */
 	enum aw_cm_state state;
 	bool sync; /* the channel is our own and calls wait for their event */
 	bool engine_held;
@@ -57,6 +57,7 @@ struct aw_cm_id {
 	uint32_t backlog; /* LISTENING: the most Requests that the program has not taken */
 	uint32_t requests; /* Requests that the program has not taken */
 	struct aw_cm_ud *ud; /* of RDMA_PS_UDP; fixed after create */
+	uint32_t qp_users; /* calls that use id.qp: qp_ref.h */
 	uint32_t qpn;
 	struct aw_uqp *uqp; /* tells the QP from a later one of the same number; may be stale */
 	uint32_t uqp_events;

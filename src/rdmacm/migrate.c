@@ -29,7 +29,7 @@ static void wait_acked(struct aw_cm_id *cm, uint32_t taken)
 {
 	pthread_mutex_lock(&cm->lock);
 	while ((int32_t)(cm->events_acked - taken) < 0)
-		pthread_cond_wait(&cm->acked, &cm->lock);
+		pthread_cond_wait(&cm->changed, &cm->lock);
 	pthread_mutex_unlock(&cm->lock);
 }
 

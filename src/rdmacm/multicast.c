@@ -5,6 +5,7 @@
 #include "rdmacm/address.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
+#include "rdmacm/qp_ref.h"
 #include "rdmacm/ud.h"
 #include "verbs/private.h"
 
@@ -13,11 +14,12 @@
 #include <string.h>
 
 struct aw_cm_group {
-	LIST_ENTRY(aw_cm_group) entry; /* guarded by the id's lock, as is event_due */
+	LIST_ENTRY(aw_cm_group) entry; /* guarded by the id's lock, as are member and event_due */
 	union ibv_gid gid;
 	uint32_t ifindex;
 	bool send_only;
-	bool attached; /* guarded likewise */
+	struct ibv_qp *
+		member; /* the QP that the library has attached. Compared, never used: it may be gone */
 	bool event_due; /* its MULTICAST_JOIN waits for the program, or for the acknowledgement */
 };
 
@@ -32,16 +34,20 @@ static bool is_multicast(const struct sockaddr *addr)
 /* As rdma-core's does: attaches the QP that the id has by now, and leaves it to the program when the id has none. */
 void aw_cm_group_joined(struct aw_cm_event *ev)
 {
-	struct ibv_qp *qp = ev->event.id->qp;
+	struct aw_cm_id *cm = ev->owner;
 	struct aw_cm_group *group = ev->group;
+	struct ibv_qp *qp = group->send_only ? NULL : aw_cm_qp_get(cm);
 
-	if (!qp || group->send_only)
+	if (!qp)
 		return;
 	int err = avb_attach_mcast(qp, &group->gid, group->ifindex);
 
-	pthread_mutex_lock(&ev->owner->lock);
-	group->attached = !err;
-	pthread_mutex_unlock(&ev->owner->lock);
+	if (!err) {
+		pthread_mutex_lock(&cm->lock);
+		group->member = qp;
+		pthread_mutex_unlock(&cm->lock);
+	}
+	aw_cm_qp_put(cm);
 	if (!err)
 		return;
 	ev->event.event = RDMA_CM_EVENT_MULTICAST_ERROR;
@@ -165,20 +171,24 @@ static void end_event(struct aw_cm_id *cm, struct aw_cm_group *group)
 	pthread_mutex_lock(&cm->lock);
 	drop_event(cm, group);
 	while (group->event_due)
-		pthread_cond_wait(&cm->acked, &cm->lock);
+		pthread_cond_wait(&cm->changed, &cm->lock);
 	pthread_mutex_unlock(&cm->lock);
 }
 
 /* A QP that is gone, or another one, is in no group any more. The id's lock comes behind those of a group. */
 static void detach(struct aw_cm_id *cm, struct aw_cm_group *group)
 {
-	pthread_mutex_lock(&cm->lock);
-	bool attached = group->attached;
+	struct ibv_qp *qp = aw_cm_qp_get(cm);
 
-	group->attached = false;
+	pthread_mutex_lock(&cm->lock);
+	bool attached = qp && group->member == qp;
+
+	group->member = NULL;
 	pthread_mutex_unlock(&cm->lock);
-	if (attached && cm->id.qp)
-		avb_detach_mcast(cm->id.qp, &group->gid, group->ifindex);
+	if (attached)
+		avb_detach_mcast(qp, &group->gid, group->ifindex);
+	if (qp)
+		aw_cm_qp_put(cm);
 }
 
 int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
@@ -200,33 +210,6 @@ int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 	detach(aw_cm_id_of(id), group);
 	free(group);
 	return 0;
-}
-
-/* False when the id's QP is in none of its groups. The id's lock comes behind those of a group. */
-static bool detach_one(struct aw_cm_id *cm)
-{
-	struct aw_cm_group *group, found;
-
-	pthread_mutex_lock(&cm->lock);
-	LIST_FOREACH(group, &cm->ud->groups, entry)
-	{
-		if (group->attached)
-			break;
-	}
-	if (group) {
-		group->attached = false;
-		found = *group;
-	}
-	pthread_mutex_unlock(&cm->lock);
-	if (group)
-		avb_detach_mcast(cm->id.qp, &found.gid, found.ifindex);
-	return group != NULL;
-}
-
-void aw_cm_groups_detach(struct aw_cm_id *cm)
-{
-	while (detach_one(cm))
-		;
 }
 
 void aw_cm_groups_drop(struct aw_cm_id *cm)

@@ -4,6 +4,7 @@
 #include "net/base/persona.h"
 #include "rdmacm/cqs.h"
 #include "rdmacm/fail.h"
+#include "rdmacm/qp_ref.h"
 #include "rdmacm/stream.h"
 #include "rdmacm/ud.h"
 #include "verbs/private.h"
@@ -16,9 +17,9 @@
 #define TIMEOUT 14 /* 67 ms */
 #define RETRIES 7
 
-static int check_create(const struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+static int check_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
-	if (!id->verbs || id->qp)
+	if (!id->verbs || aw_cm_qp_exists(aw_cm_id_of(id)))
 		return EINVAL;
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
@@ -67,12 +68,15 @@ static int move_on(struct rdma_cm_id *id, struct ibv_qp *qp)
 	return ibv_modify_qp(qp, &attr, mask);
 }
 
-void aw_cm_qp_flush(struct rdma_cm_id *id)
+void aw_cm_qp_flush(struct aw_cm_id *cm)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_qp *qp = aw_cm_qp_get(cm);
 
-	if (id->qp)
-		(void)ibv_modify_qp(id->qp, &attr, IBV_QP_STATE);
+	if (!qp)
+		return;
+	(void)ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+	aw_cm_qp_put(cm);
 }
 
 /* A program that tries again, with less, does so with the attributes that it gave: without the CQs of the first try. */
@@ -100,7 +104,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 		return aw_cm_fail(err);
 	}
 	id->pd = qp->pd;
-	id->qp = qp;
+	aw_cm_qp_set(aw_cm_id_of(id), qp);
 	return 0;
 }
 
@@ -128,10 +132,14 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_
  */
 static struct ibv_qp *take_qp(struct aw_cm_id *cm)
 {
-	pthread_mutex_lock(&cm->lock);
-	struct ibv_qp *qp = cm->id.qp;
+	if (!aw_cm_qp_exists(cm))
+		return NULL;
+	aw_cm_stream_release(cm);
+	struct ibv_qp *qp = aw_cm_qp_take(cm);
 
-	cm->id.qp = NULL;
+	if (qp && cm->ud)
+		avb_leave_mcast(qp);
+	pthread_mutex_lock(&cm->lock);
 	cm->uqp = NULL;
 	cm->uqp_events |= AW_UQP_CLOSED;
 	aw_cm_stream_settle(cm);
@@ -142,19 +150,14 @@ static struct ibv_qp *take_qp(struct aw_cm_id *cm)
 void rdma_destroy_qp(struct rdma_cm_id *id)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
-	if (!id || !id->qp)
+	if (!id)
 		return;
 	struct aw_cm_id *cm = aw_cm_id_of(id);
+	struct ibv_qp *qp = aw_cm_id_inherited(cm) ? aw_cm_qp_take_inherited(cm) : take_qp(cm);
 
-	if (aw_cm_id_inherited(cm)) {
-		ibv_destroy_qp(id->qp);
-		id->qp = NULL;
-	} else {
-		aw_cm_stream_release(cm);
-		if (cm->ud)
-			aw_cm_groups_detach(cm);
-		ibv_destroy_qp(take_qp(cm));
-	}
+	if (!qp)
+		return;
+	ibv_destroy_qp(qp);
 	aw_cm_cqs_destroy(id);
 }
 

@@ -7,6 +7,7 @@
 #include "net/roce/qpn.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
+#include "rdmacm/qp_ref.h"
 #include "rdmacm/timer.h"
 #include "rdmacm/timewait.h"
 #include "verbs/private.h"
@@ -18,10 +19,10 @@ static bool depth_valid(uint8_t depth)
 	return depth == RDMA_MAX_RESP_RES || depth <= AW_RD_MAX;
 }
 
-bool aw_cm_param_valid(const struct rdma_cm_id *id, const struct rdma_conn_param *param)
+bool aw_cm_param_valid(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 {
 	if (!param)
-		return id->qp != NULL;
+		return aw_cm_qp_exists(cm);
 	return depth_valid(param->responder_resources) && depth_valid(param->initiator_depth);
 }
 
@@ -69,9 +70,9 @@ static void on_uqp(void *arg, uint32_t events)
 	aw_cm_id_put(cm);
 }
 
-int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param)
+/* qp: the id's, or NULL. */
+static int claim(struct aw_cm_id *cm, struct ibv_qp *qp, uint32_t qpn)
 {
-	uint32_t qpn = cm->id.qp ? cm->id.qp->qp_num : param ? param->qp_num : 0;
 	struct aw_uqp *uqp = aw_qpn_get(qpn);
 
 	if (!uqp)
@@ -85,11 +86,21 @@ int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 		cm->uqp_events = 0;
 		pthread_mutex_unlock(&cm->lock);
 		aw_uqp_listen(uqp, AW_UQP_CM, on_uqp, aw_cm_id_arg(cm));
-		if (cm->id.qp && cm->ack_timeout_set)
-			avb_qp_timeout_show(cm->id.qp, cm->ack_timeout);
+		if (qp && cm->ack_timeout_set)
+			avb_qp_timeout_show(qp, cm->ack_timeout);
 	}
 	aw_uqp_put(uqp);
 	return idle ? 0 : EINVAL;
+}
+
+int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param)
+{
+	struct ibv_qp *qp = aw_cm_qp_get(cm);
+	int err = claim(cm, qp, qp ? qp->qp_num : param ? param->qp_num : 0);
+
+	if (qp)
+		aw_cm_qp_put(cm);
+	return err;
 }
 
 /* The caller holds the lock. */
@@ -168,8 +179,10 @@ void aw_cm_stream_close(struct aw_cm_id *cm)
 
 void aw_cm_stream_sync(struct aw_cm_id *cm)
 {
-	if (cm->id.qp && avb_qp_uqp(cm->id.qp) == cm->uqp)
-		avb_qp_state_sync(cm->id.qp);
+	struct ibv_qp *qp = aw_cm_qp_locked(cm);
+
+	if (qp && avb_qp_uqp(qp) == cm->uqp)
+		avb_qp_state_sync(qp);
 }
 
 static void establish(struct aw_cm_id *cm)

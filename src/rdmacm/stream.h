@@ -6,7 +6,7 @@
 #include "rdmacm/id.h"
 
 /* Checks conn_param; reads its depths, or their defaults. */
-bool aw_cm_param_valid(const struct rdma_cm_id *id, const struct rdma_conn_param *param);
+bool aw_cm_param_valid(struct aw_cm_id *cm, const struct rdma_conn_param *param);
 uint8_t aw_cm_param_ird(const struct rdma_conn_param *param);
 uint8_t aw_cm_param_ord(const struct rdma_conn_param *param);
 
@@ -35,7 +35,7 @@ int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param)
  * Moves the id's QP, if it has one, to the error state after the connection was refused: what is posted there is flushed. Called
  * by the program's threads, without the lock.
  */
-void aw_cm_qp_flush(struct rdma_cm_id *id);
+void aw_cm_qp_flush(struct aw_cm_id *cm);
 
 /* The claimed QP, held until aw_uqp_put; NULL when it was destroyed. Called without the lock. */
 struct aw_uqp *aw_cm_stream_hold(struct aw_cm_id *cm);

@@ -3,6 +3,7 @@
 // are those of Linux's rdma_cm: ESTABLISHED at the client, and none at the server.
 #include "rdmacm/ud.h"
 
+#include "rdmacm/qp_ref.h"
 #include "rdmacm/stream.h"
 
 #include "rdmacm/address.h"
@@ -196,12 +197,21 @@ static int answer_with(struct aw_cm_id *cm, enum aw_cm_state next,
 	return err;
 }
 
+/* The id's QP, or the one that the program names in param; 0: neither. */
+static uint32_t qpn_of(struct aw_cm_id *cm, const struct rdma_conn_param *param)
+{
+	struct ibv_qp *qp = aw_cm_qp_get(cm);
+	uint32_t qpn = qp ? qp->qp_num : param ? param->qp_num : 0;
+
+	if (qp)
+		aw_cm_qp_put(cm);
+	return qpn;
+}
+
 int aw_cm_ud_accept(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 {
 	struct aw_sidr_answer answer = {
-		.qpn = cm->id.qp ? cm->id.qp->qp_num
-		       : param	 ? param->qp_num
-				 : 0,
+		.qpn = qpn_of(cm, param),
 		.qkey = RDMA_UDP_QKEY,
 		.pd = param ? param->private_data : NULL,
 		.pd_len = aw_cm_param_pd_len(param),

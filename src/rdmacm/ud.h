@@ -54,11 +54,7 @@ int aw_cm_ud_source(const struct rdma_cm_id *id, struct ibv_gid_entry *entry);
 void aw_cm_ud_describe(struct aw_cm_event *ev, const union ibv_gid *to, uint32_t qpn,
 		       uint32_t qkey);
 
-/*
- * rdmacm/multicast.c: takes the id's QP out of the groups that the id has joined, so that it can be
- * destroyed; drops the id's groups. Called without the lock.
- */
-void aw_cm_groups_detach(struct aw_cm_id *cm);
+/* rdmacm/multicast.c: drops the groups that the id has joined, when no thread finds the id. */
 void aw_cm_groups_drop(struct aw_cm_id *cm);
 
 /*

@@ -34,6 +34,11 @@ int avb_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifind
 	return with_group(aw_ud_group_leave, qp, gid, ifindex);
 }
 
+void avb_leave_mcast(struct ibv_qp *qp)
+{
+	aw_ud_group_leave_all(vb_qp_of(qp)->uqp);
+}
+
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	(void)lid;

@@ -38,4 +38,7 @@ void avb_qp_timeout_show(struct ibv_qp *qp, uint8_t timeout);
 int avb_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifindex);
 int avb_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t ifindex);
 
+/* Takes the QP, of an id of the UDP port space, out of every group, so that it can be destroyed. */
+void avb_leave_mcast(struct ibv_qp *qp);
+
 #endif
