@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "base/log.h"
 
-#include "base/array.h"
-#include "base/slice.h"
+#include "base/setting.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -43,17 +42,16 @@ __attribute__((format(printf, 2, 3))) static void say(enum aw_log_level level, c
 
 static void read_level(void)
 {
-	const char *word = secure_getenv("ANYWARP_LOG");
-	size_t level;
+	const char *word = secure_getenv(aw_setting_name(AW_SETTING_LOG));
+	unsigned long level = AW_LOG_ERROR;
+	char why[AW_SETTING_WHY_MAX];
+	enum aw_setting_found found = aw_setting_parse(AW_SETTING_LOG, word, &level);
 
-	aw_log_output.level = AW_LOG_ERROR;
-	if (!word || !*word)
+	aw_log_output.level = (enum aw_log_level)level;
+	if (found != AW_SETTING_WRONG || !aw_log_output.reports_level)
 		return;
-	if (aw_slice_find(aw_slice_of(word), words, ARRAY_LEN(words), &level))
-		aw_log_output.level = (enum aw_log_level)level;
-	else if (aw_log_output.reports_level)
-		say(AW_LOG_ERROR,
-		    "ANYWARP_LOG is '%.32s', not error, warn, info or debug: taken as error", word);
+	aw_setting_explain(AW_SETTING_LOG, word, why);
+	say(AW_LOG_ERROR, "%s; taken as error", why);
 }
 
 enum aw_log_level aw_log_level(void)

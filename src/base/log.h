@@ -24,14 +24,14 @@ enum aw_log_level {
 struct aw_log_output {
 	/* Writes the line, of len bytes, to stderr. A failure cannot be reported anywhere. */
 	void (*write)(const char *line, size_t len);
-	bool reports_level; /* an unknown word in ANYWARP_LOG is reported */
+	bool reports_level; /* a wrong word in ANYWARP_LOG is reported */
 	pthread_once_t once;
 	enum aw_log_level level;
 };
 
 extern struct aw_log_output aw_log_output;
 
-/* Read once from ANYWARP_LOG. An unknown word is taken as error. */
+/* Read once from ANYWARP_LOG. A wrong word is taken as error. */
 enum aw_log_level aw_log_level(void);
 
 /* Writes one line, with a newline added, by one call of the output. Keeps errno. */

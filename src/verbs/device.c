@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The one device, which is always there: its list, name and GUID.
 #include "net/base/persona.h"
+#include "net/base/policy_env.h"
 #include "verbs/guid.h"
 
 #include <errno.h>
@@ -45,6 +46,8 @@ static void take_persona(void)
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	int err = aw_persona_check();
+
+	(void)aw_policy_check(); /* of a wrong one the user is told before nothing connects */
 	struct ibv_device **list = err ? NULL : calloc(2, sizeof(struct ibv_device *));
 
 	if (num_devices)

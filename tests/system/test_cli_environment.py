@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -12,7 +13,8 @@ ANYWARP = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve() / "bin" / "anywarp
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = {path: path.read_text() for path in sorted((ROOT / "src").rglob("*.[ch]")) if "kmod" not in path.parts}
 MACROS = dict(re.findall(r'#define (\w+) "(\w+)"', "\n".join(SOURCES.values())))
-READ = re.compile(r'\b(?:getenv|secure_getenv|aw_env_switch|aw_env_number)\(("\w+"|[A-Z_]+)')
+READ = re.compile(r'\bgetenv\(("\w+"|[A-Z_]+)|\bsecure_getenv\(("\w+"|[A-Z_]+)')
+SETTINGS = dict(re.findall(r'\[AW_SETTING_\w+\] = \{ "(\w+)", (.*) \}', (ROOT / "src/base/setting.c").read_text()))
 # In these directories a library reads, in a process that may have more rights than its user. Of cli/ one file is one.
 LIBRARIES = ("src/core", "src/net", "src/rdmacm", "src/record", "src/ring", "src/verbs", "src/wire", "src/xsock",
              "src/cli/paths_")
@@ -27,7 +29,9 @@ def listed():
 
 
 def names_read():
-    return {MACROS.get(name, name).strip('"') for text in SOURCES.values() for name in READ.findall(text)}
+    """Those of base/setting.c are read by their number."""
+    found = ("".join(names) for text in SOURCES.values() for names in READ.findall(text))
+    return {MACROS.get(name, name).strip('"') for name in found} | set(SETTINGS)
 
 
 def test_each_variable_that_is_read_is_listed_and_no_other():
@@ -40,6 +44,13 @@ def test_each_variable_has_its_values_and_readers():
     entries = re.findall(r"(?m)^  (\w+)=(\S.*)\n      (\S.*)\n      read by (\S.*)$", help_environment())
     assert [entry[0] for entry in entries] == listed()
     assert all("|" in values for _, values, _, _ in entries)
+
+
+def test_the_words_of_a_setting_are_those_of_the_sources():
+    values = dict(re.findall(r"(?m)^  (\w+)=(\S+)$", help_environment()))
+    assert len(SETTINGS) == 5
+    for name, words in SETTINGS.items():
+        assert values[name].replace("|", " ") == words.split('"')[1] if '"' in words else values[name].endswith(words[-5:])
 
 
 def test_libraries_read_no_environment_of_a_program_with_more_rights():
@@ -61,3 +72,55 @@ def test_doctor_finds_a_name_that_is_none(name, is_known):
     done = subprocess.run([str(ANYWARP), "doctor"], env={**env, name: "info"}, capture_output=True, text=True,
                           check=False)
     assert (f"{name} is no variable of anywarp" in done.stdout) is not is_known
+
+
+# --- what a library says of a wrong value that 'anywarp run' has not seen
+
+LIBDIR = ANYWARP.parents[1] / "lib"
+WRONG = {"ANYWARP_HOST_PATH": "it must be auto, on or off; nothing connects", "ANYWARP_LOG": "it must be error, warn, info or debug; taken as error",
+         "ANYWARP_PERSONA": "it must be iwarp or roce; there is no device",
+         "ANYWARP_SOCKETS_RECORD": "it must be on or off; taken as on",
+         "ANYWARP_SOCKETS_PAIR_MS": "it must be a number from 0 to 60000; taken as 10"}
+EXCHANGE = """
+import socket
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    for _ in range(3):
+        with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as server:
+            client.sendall(b"x")
+            assert server.recv(1) == b"x"
+print("done")
+"""
+
+
+def directly(*command, **env):
+    done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, timeout=60, check=False)
+    return done, [line.split(" error: ")[1] for line in done.stderr.splitlines() if " error: " in line]
+
+
+@pytest.mark.skipif(bool(os.environ.get("ANYWARP_SAN")), reason="the sanitizer's library has to come first")
+@pytest.mark.parametrize("variable", ["ANYWARP_HOST_PATH", "ANYWARP_LOG", "ANYWARP_PERSONA"])
+def test_the_verbs_library_tells_once_of_a_wrong_value(variable):
+    done, errors = directly("ibv_devinfo", "-l", LD_LIBRARY_PATH=str(LIBDIR), **{variable: "bad"})
+    assert errors == [f"{variable} is 'bad': {WRONG[variable]}"]
+    assert ("anywarp0" in done.stdout) is (variable != "ANYWARP_PERSONA")
+
+
+@pytest.mark.skipif(bool(os.environ.get("ANYWARP_SAN")), reason="the sanitizer's library has to come first")
+def test_the_sockets_library_tells_once_of_each_wrong_value():
+    """In auto no socket needs some of them."""
+    names = ["ANYWARP_LOG", "ANYWARP_SOCKETS_PAIR_MS", "ANYWARP_SOCKETS_RECORD"]
+    done, errors = directly(sys.executable, "-c", EXCHANGE, LD_PRELOAD=f"{LIBDIR}/libanywarp-sockets.so",
+                            **{name: "bad" for name in names})
+    assert done.returncode == 0 and done.stdout == "done\n"
+    assert sorted(errors) == [f"{name} is 'bad': {WRONG[name]}" for name in names]
+
+
+@pytest.mark.skipif(bool(os.environ.get("ANYWARP_SAN")), reason="the sanitizer's library has to come first")
+@pytest.mark.parametrize("variable, words", [
+    ("ANYWARP_MPA", ": 'bad': no such key; allowed are markers, crc, revision, p2p, rtr, extensions, ird_ord, each as key=value"),
+    *((variable, f" is 'bad': {WRONG[variable]}") for variable in ("ANYWARP_HOST_PATH", "ANYWARP_PERSONA"))])
+def test_the_proxy_process_tells_once_of_a_wrong_value(variable, words):
+    """Its stderr is the program's until then."""
+    done, errors = directly(sys.executable, "-c", EXCHANGE, LD_PRELOAD=f"{LIBDIR}/libanywarp-sockets.so",
+                            ANYWARP_SOCKETS_RULES="on", ANYWARP_SOCKETS_RECORD="off", **{variable: "bad"})
+    assert done.returncode != 0 and errors == [variable + words]

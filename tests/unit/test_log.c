@@ -80,8 +80,8 @@ static void log__unknown_level_is_reported_once(void **state)
 	restart("Info", true);
 	aw_log(AW_LOG_INFO, "no line");
 	assert_int_equal(aw_log_level(), AW_LOG_ERROR);
-	assert_non_null(strstr(logged, " error: ANYWARP_LOG is 'Info', not error, warn, info or "
-				       "debug: taken as error\n"));
+	assert_non_null(strstr(logged, " error: ANYWARP_LOG is 'Info': it must be error, warn, "
+				       "info or debug; taken as error\n"));
 	assert_ptr_equal(strchr(logged, '\n'), logged + logged_len - 1);
 	restart("Info", false);
 	aw_log(AW_LOG_INFO, "no line");

@@ -595,6 +595,6 @@ int main(void)
 		CASE(move__a_close_at_any_time),
 	};
 
-	setenv(AW_HOST_PATH_ENV, "on", 1);
+	setenv("ANYWARP_HOST_PATH", "on", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

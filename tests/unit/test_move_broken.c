@@ -200,6 +200,6 @@ int main(void)
 		cmocka_unit_test(broken__a_head_behind_the_peers_end),
 	};
 
-	setenv(AW_HOST_PATH_ENV, "on", 1);
+	setenv("ANYWARP_HOST_PATH", "on", 1);
 	return cmocka_run_group_tests(tests, peer_setup, peer_teardown);
 }

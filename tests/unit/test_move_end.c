@@ -491,6 +491,6 @@ int main(void)
 		cmocka_unit_test(end__a_hello_while_the_close_waits),
 	};
 
-	setenv(AW_HOST_PATH_ENV, "on", 1);
+	setenv("ANYWARP_HOST_PATH", "on", 1);
 	return cmocka_run_group_tests(tests, peer_setup, peer_teardown);
 }

@@ -241,6 +241,6 @@ int main(void)
 		cmocka_unit_test(late__a_terminate_behind_a_full_ring),
 	};
 
-	setenv(AW_HOST_PATH_ENV, "on", 1);
+	setenv("ANYWARP_HOST_PATH", "on", 1);
 	return cmocka_run_group_tests(tests, peer_setup, peer_teardown);
 }

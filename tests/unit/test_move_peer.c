@@ -500,6 +500,6 @@ int main(void)
 		cmocka_unit_test(move__octet_by_octet),
 	};
 
-	setenv(AW_HOST_PATH_ENV, "on", 1);
+	setenv("ANYWARP_HOST_PATH", "on", 1);
 	return cmocka_run_group_tests(tests, peer_setup, peer_teardown);
 }

@@ -3,11 +3,10 @@
 #include "net/base/persona.h"
 
 #include "base/log.h"
+#include "base/setting.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_roce;
@@ -15,15 +14,13 @@ static int err;
 
 static void read_environment(void)
 {
-	const char *word = secure_getenv(AW_PERSONA_ENV);
+	unsigned long word = 0;
 
-	if (!word || !*word || !strcmp(word, "iwarp"))
-		return;
-	is_roce = !strcmp(word, "roce");
-	if (is_roce)
-		return;
-	err = EINVAL;
-	aw_log(AW_LOG_ERROR, "%s is '%s': it must be iwarp or roce", AW_PERSONA_ENV, word);
+	/* Of a wrong ANYWARP_LOG the user is told, although there may be nothing else to log. */
+	(void)aw_log_level();
+	if (aw_setting_read(AW_SETTING_PERSONA, "there is no device", &word) == AW_SETTING_WRONG)
+		err = EINVAL;
+	is_roce = word == 1;
 }
 
 bool aw_persona_is_roce(void)

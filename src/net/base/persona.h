@@ -7,8 +7,6 @@
 
 #include <stdbool.h>
 
-#define AW_PERSONA_ENV "ANYWARP_PERSONA"
-
 /* The environment is read once a process. An unknown word is logged and taken as iwarp. */
 bool aw_persona_is_roce(void);
 

@@ -3,39 +3,30 @@
 // a user who asked for something must not get something else.
 #include "net/base/policy_env.h"
 
-#include "base/array.h"
 #include "base/log.h"
+#include "base/setting.h"
 #include "net/base/policy.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct aw_policy policy;
-static enum {
+/* In the order of the setting's words. */
+enum {
 	AUTO,
 	ON,
 	OFF
-} host_path = AUTO;
+};
+static unsigned long host_path = AUTO;
 static int policy_err;
 
 static void read_host_path(void)
 {
-	static const char *const words[] = { [AUTO] = "auto", [ON] = "on", [OFF] = "off" };
-	const char *word = secure_getenv(AW_HOST_PATH_ENV);
-
-	if (!word || !*word)
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-		if (strcmp(word, words[i]) != 0)
-			continue;
-		host_path = i;
-		return;
-	}
-	policy_err = EINVAL;
-	aw_log(AW_LOG_ERROR, "%s is '%s': it must be auto, on or off", AW_HOST_PATH_ENV, word);
+	if (aw_setting_read(AW_SETTING_HOST_PATH, "nothing connects", &host_path) ==
+	    AW_SETTING_WRONG)
+		policy_err = EINVAL;
 }
 
 static void read_environment(void)

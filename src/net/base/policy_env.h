@@ -5,8 +5,6 @@
 
 #include "core/startup.h"
 
-#define AW_HOST_PATH_ENV "ANYWARP_HOST_PATH" /* auto, on, or off */
-
 /*
  * Sends and receives of the responder, each a system call, before a stream moves into memory: by
  * then the move costs less than it saves (docs/host-path.md).
@@ -19,7 +17,7 @@
  */
 int aw_policy_local(struct aw_mpa_local *local);
 
-/* The same check without a result, for calls that must not begin what would fail later. */
+/* The same check without a result, for calls that must not begin what would fail later, or that only tell the user. */
 int aw_policy_check(void);
 
 /* How many of those calls the responder waits for: 1 where the user asks for the host path. */

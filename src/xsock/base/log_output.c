@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The log of the preload library and of the proxy process. They report no unknown level: libibverbs
-// does.
+// The log of the preload library and of the proxy process.
 #include "base/log.h"
 
 #include <sys/stat.h>
@@ -36,5 +35,6 @@ static void write_stderr(const char *line, size_t len)
 
 struct aw_log_output aw_log_output = {
 	.write = write_stderr,
+	.reports_level = true,
 	.once = PTHREAD_ONCE_INIT,
 };

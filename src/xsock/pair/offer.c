@@ -10,17 +10,11 @@
 #include "xsock/base/libc.h"
 #include "xsock/pair/hint.h"
 #include "xsock/pair/place.h"
-#include "xsock/process/env.h"
+#include "xsock/process/mode.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/quiet.h"
 #include "xsock/process/sandbox.h"
 
-/*
- * How long connect(2) waits for the server's accept. An idle server accepts after 20 to 60 us; on a machine whose processors are all
- * busy it takes some milliseconds. A server that is later is served by TCP.
- */
-#define WAIT_MS 10
-#define WAIT_MS_MAX 60000
 /* The accept of a server that runs on another processor comes within so many looks, and to sleep and wake would take longer. */
 #define LOOKS 60
 
@@ -38,15 +32,6 @@ struct offer {
 };
 
 static _Atomic(unsigned) going_on; /* the sum of aw_sock.connects */
-
-static int wait_ms(void)
-{
-	static _Atomic(int) known = -1;
-
-	if (known < 0)
-		known = aw_env_number("ANYWARP_SOCKETS_PAIR_MS", WAIT_MS_MAX, WAIT_MS);
-	return known;
-}
 
 static bool is_listener_at(const struct aw_sock *sock, int fd, const void *arg)
 {
@@ -162,7 +147,7 @@ static bool await_connected(struct offer *offer)
 
 	if (is_connected(offer))
 		return true;
-	return aw_libc()->poll(&pollfd, 1, wait_ms()) > 0 && is_connected(offer);
+	return aw_libc()->poll(&pollfd, 1, aw_mode_pair_ms()) > 0 && is_connected(offer);
 }
 
 static void offer_end(struct offer *offer)
@@ -205,7 +190,7 @@ static void await_taker(const struct offer *offer)
 	for (int i = 0; i < LOOKS; i++)
 		if (aw_libc()->poll(fds, 2, 0) != 0)
 			return;
-	(void)aw_libc()->poll(fds, 2, wait_ms());
+	(void)aw_libc()->poll(fds, 2, aw_mode_pair_ms());
 }
 
 /* Ends the offer. Returns this end of the pair; -1: nobody of this user has taken the offer. A stranger may have come before the server. */

@@ -8,22 +8,45 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/setting.h"
 #include "xsock/base/libc.h"
-#include "xsock/process/env.h"
 #include "xsock/process/fdtab.h"
 
-#define RECORD_ENV "ANYWARP_SOCKETS_RECORD"
+/*
+ * How long connect(2) waits in `auto` for the server's accept. An idle server accepts after 20 to 60 us; on a machine whose processors are all
+ * busy it takes some milliseconds. A server that is later is served by TCP.
+ */
+#define PAIR_MS 10
 
 static pthread_once_t once = PTHREAD_ONCE_INIT, records_once = PTHREAD_ONCE_INIT;
 static _Atomic(bool) records;
 static _Atomic(bool) program_sets; /* a socket has a mode of the program's */
 static struct aw_xs_rules *rules; /* NULL: no socket is in iWARP mode */
+static unsigned long pair_ms = PAIR_MS;
 
+/* A record's start-up is fixed: a user's own choice of MPA needs an endpoint. */
+static void read_records(void)
+{
+	const char *policy = secure_getenv("ANYWARP_MPA");
+	unsigned long off = 0; /* the index of the setting's word */
+
+	(void)aw_setting_read(AW_SETTING_RECORD, "taken as on", &off);
+	records = !off;
+	if (records && policy && *policy) {
+		aw_log(AW_LOG_INFO, "ANYWARP_MPA is set: no connection is a record");
+		records = false;
+	}
+}
+
+/* All settings are read with the rules: of a wrong one the user is told also where no socket comes to need it. */
 static void read_rules(void)
 {
 	char why[AW_XS_RULES_WHY_MAX];
 	int line = aw_xs_rules_parse(secure_getenv(AW_XS_RULES_ENV), &rules, why, sizeof(why));
 
+	(void)aw_log_level();
+	(void)aw_setting_read(AW_SETTING_PAIR_MS, "taken as 10", &pair_ms);
+	pthread_once(&records_once, read_records);
 	if (!line)
 		return;
 	rules = NULL;
@@ -43,18 +66,6 @@ static struct aw_xs_query make_query(bool listening, const struct sockaddr *loca
 	};
 }
 
-/* A record's start-up is fixed: a user's own choice of MPA needs an endpoint. */
-static void read_records(void)
-{
-	const char *policy = secure_getenv("ANYWARP_MPA");
-
-	records = aw_env_switch(RECORD_ENV, true);
-	if (records && policy && *policy) {
-		aw_log(AW_LOG_INFO, "ANYWARP_MPA is set: no connection is a record");
-		records = false;
-	}
-}
-
 bool aw_mode_records(void)
 {
 	pthread_once(&records_once, read_records);
@@ -65,6 +76,12 @@ void aw_mode_end_records(void)
 {
 	pthread_once(&records_once, read_records);
 	records = false;
+}
+
+int aw_mode_pair_ms(void)
+{
+	pthread_once(&once, read_rules);
+	return (int)pair_ms;
 }
 
 bool aw_mode_may_iwarp(bool listening)

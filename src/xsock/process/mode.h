@@ -16,6 +16,8 @@
 bool aw_mode_records(void);
 /* From now on none is: the process has code whose calls no wrapper sees. */
 void aw_mode_end_records(void);
+/* Returns how long a connect in `auto` waits for the accept of a server of this host (ANYWARP_SOCKETS_PAIR_MS). */
+int aw_mode_pair_ms(void);
 /* Returns whether the rules may give a socket that listens, or connects, a mode that is iWARP. */
 bool aw_mode_may_iwarp(bool listening);
 /* Returns whether the rules may give a socket that connects `on` or `auto`. */

@@ -3,6 +3,7 @@
 // library. The process exits when no process can send it requests and all connections have ended.
 #include <errno.h>
 #include <fcntl.h>
+#include <infiniband/verbs.h>
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -22,6 +23,15 @@
 
 #define REVIEW_MS 1000
 #define LINGER_NS ((AW_CONNS_PATIENCE_MS + 120000) * INT64_C(1000000))
+
+/* Has the verbs library tell of wrong settings while there is the program's stderr to write to. */
+static void tell_wrong_settings(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	if (list)
+		ibv_free_device_list(list);
+}
 
 /*
  * Closes all that this process has inherited but the control socket: the program's pipes must end
@@ -102,6 +112,8 @@ static void serve_until_done(void)
 
 int main(void)
 {
+	aw_log_output.reports_level = false; /* libibverbs does */
+	tell_wrong_settings();
 	leave_program();
 	outlive_signals();
 	raise_limit();
