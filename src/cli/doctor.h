@@ -3,6 +3,14 @@
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H
 
+#include <stdbool.h>
+
+// Checks the environment: what is preloaded, the names of variables, and their values.
+void aw_doctor_environment(void);
+
+// Checks what sockets programs need.
+void aw_doctor_sockets(void);
+
 // Checks the machine: loopback TCP, file descriptors, socket buffers, namespaces.
 void aw_doctor_system(void);
 
@@ -17,11 +25,17 @@ void aw_doctor_host(void);
 // Checks the kernel module: loaded, installed or not here, and the devices it made.
 void aw_doctor_module(void);
 
-// Loads both libraries as a program would, and looks at the device. Returns the exit status. Runs
-// in a process whose LD_LIBRARY_PATH begins with dir.
-int aw_doctor_probe(const char *dir);
+// The parts of the probe, each of which is a process of its own whose LD_LIBRARY_PATH begins with dir.
+#define DOCTOR_LIBRARIES "libraries"
+#define DOCTOR_CONNECTION "connection"
 
-// Connects two ends over loopback with the loaded librdmacm and sends a message.
-void aw_doctor_link(void *rdmacm);
+// Tries the part of the probe with the libraries of dir. Returns the exit status.
+int aw_doctor_probe(const char *dir, const char *part);
+
+// Connects this process to a child over loopback, and sends it a message. False: a failure was printed.
+bool aw_doctor_link(void);
+
+// Returns what is to be done against the error, an errno; or_else where that does not tell.
+const char *aw_doctor_remedy(int error, const char *or_else);
 
 #endif

@@ -4,12 +4,12 @@
 #define _GNU_SOURCE // memfd_create
 #include "cli/doctor.h"
 
+#include "base/setting.h"
 #include "cli/finding.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -35,21 +35,20 @@ static bool has_memory(void)
 	return has;
 }
 
-static bool is_word(const char *word)
-{
-	return !strcmp(word, "auto") || !strcmp(word, "on") || !strcmp(word, "off");
-}
-
+// A wrong word is a finding about the environment.
 void aw_doctor_host(void)
 {
-	const char *value = getenv(HOST_PATH_ENV);
-	const char *word = value && *value ? value : "auto";
+	enum {
+		AUTO, /* in the order of the setting's words */
+		ON,
+		OFF
+	};
+	unsigned long word = AUTO;
 
-	if (!is_word(word))
-		aw_finding_print(FINDING_FAIL, "host path",
-				 "set " HOST_PATH_ENV " to auto, on or off, or unset it",
-				 HOST_PATH_ENV " is '%s', and so nothing connects", word);
-	else if (!strcmp(word, "off"))
+	if (aw_setting_parse(AW_SETTING_HOST_PATH, getenv(HOST_PATH_ENV), &word) ==
+	    AW_SETTING_WRONG)
+		return;
+	if (word == OFF)
 		aw_finding_print(FINDING_OK, "host path", NULL,
 				 "off, by " HOST_PATH_ENV ": connections on this host go over TCP");
 	else if (!has_memory())
@@ -60,5 +59,6 @@ void aw_doctor_host(void)
 	else
 		aw_finding_print(FINDING_OK, "host path", NULL,
 				 "%s: connections between programs of one user go through memory%s",
-				 word, !strcmp(word, "auto") ? " after some messages" : " at once");
+				 word == AUTO ? "auto" : "on",
+				 word == AUTO ? " after some messages" : " at once");
 }

@@ -1,23 +1,32 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Tests in short what anywarp is for: two ends in this process connect over loopback by rdma_cm, and one
-// sends a message to the other. The alarm of doctor_probe.c ends a blocked call.
+// Tests in short what anywarp is for: this process connects to a child over loopback by rdma_cm, and sends it a message. Each is
+// a process with one connection, as most programs are, and needs no more of its limits. The child begins before any library
+// is loaded. The alarm of doctor_probe.c ends a blocked call of this process, and the child with it.
+#define _GNU_SOURCE // pipe2
 #include "cli/doctor.h"
 
+#include "cli/cli.h"
 #include "cli/finding.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <rdma/rdma_cma.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
-#define LINK_WHAT "connection"
 #define LINK_BUG "run it with ANYWARP_LOG=debug; report it as a bug of anywarp"
 #define LINK_ADDRESS "127.0.0.1"
 #define POLLS_MAX 100000000L
+#define CHILD_SECONDS_MAX 1 // for the child to tell of its own failure, where this end has failed
 
 static const char message[] = "one message of anywarp doctor";
 
@@ -32,14 +41,14 @@ struct link_calls {
 	__typeof__(&rdma_get_request) get_request;
 	__typeof__(&rdma_connect) connect;
 	__typeof__(&rdma_accept) accept;
-	__typeof__(&rdma_disconnect) disconnect;
 	struct ibv_mr *(*reg_mr)(struct ibv_pd *, void *, size_t, int);
 	__typeof__(&ibv_dereg_mr) dereg_mr;
 };
 
 // The state of one end; the finding names the first step that failed.
 struct link_end {
-	const struct link_calls *calls;
+	const char *name;
+	struct link_calls calls;
 	struct rdma_cm_id *id;
 	in_port_t port;
 	const char *failed_step; // NULL while all is well
@@ -54,9 +63,9 @@ static void *call_named(const char *name, bool *all_found)
 	return call;
 }
 
-static bool find_calls(void *rdmacm, struct link_calls *calls)
+static bool find_calls(struct link_calls *calls)
 {
-	bool found = rdmacm;
+	bool found = dlopen(CLI_RDMACM_LIB, RTLD_NOW | RTLD_GLOBAL);
 
 	calls->getaddrinfo = call_named("rdma_getaddrinfo", &found);
 	calls->freeaddrinfo = call_named("rdma_freeaddrinfo", &found);
@@ -67,7 +76,6 @@ static bool find_calls(void *rdmacm, struct link_calls *calls)
 	calls->get_request = call_named("rdma_get_request", &found);
 	calls->connect = call_named("rdma_connect", &found);
 	calls->accept = call_named("rdma_accept", &found);
-	calls->disconnect = call_named("rdma_disconnect", &found);
 	calls->reg_mr = call_named("ibv_reg_mr", &found);
 	calls->dereg_mr = call_named("ibv_dereg_mr", &found);
 	return found;
@@ -103,11 +111,11 @@ static bool create_ep(struct link_end *end, int flags)
 
 	snprintf(port, sizeof(port), "%u", end->port);
 	if (!step(end, "rdma_getaddrinfo",
-		  end->calls->getaddrinfo(LINK_ADDRESS, port, &hints, &found) == 0))
+		  end->calls.getaddrinfo(LINK_ADDRESS, port, &hints, &found) == 0))
 		return false;
-	created = end->calls->create_ep(&end->id, found, NULL, &attr) == 0;
+	created = end->calls.create_ep(&end->id, found, NULL, &attr) == 0;
 	step(end, "rdma_create_ep", created);
-	end->calls->freeaddrinfo(found);
+	end->calls.freeaddrinfo(found);
 	return created;
 }
 
@@ -137,16 +145,6 @@ static bool send_message(struct link_end *end)
 	       one_completion(end, end->id->send_cq);
 }
 
-static void *run_client(void *argument)
-{
-	struct link_end *end = argument;
-
-	if (create_ep(end, RAI_NUMERICHOST) &&
-	    step(end, "rdma_connect", end->calls->connect(end->id, NULL) == 0))
-		send_message(end);
-	return NULL;
-}
-
 static bool accept_and_receive(struct link_end *end, struct ibv_mr *mr, char *buffer, size_t size)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)buffer, .length = size, .lkey = mr->lkey };
@@ -154,81 +152,125 @@ static bool accept_and_receive(struct link_end *end, struct ibv_mr *mr, char *bu
 
 	memset(buffer, 0, size);
 	if (!step(end, "ibv_post_recv", ibv_post_recv(end->id->qp, &wr, &bad) == 0) ||
-	    !step(end, "rdma_accept", end->calls->accept(end->id, NULL) == 0) ||
+	    !step(end, "rdma_accept", end->calls.accept(end->id, NULL) == 0) ||
 	    !one_completion(end, end->id->recv_cq))
 		return false;
 	errno = EIO;
 	return step(end, "the message received", !memcmp(buffer, message, sizeof(message)));
 }
 
-static void run_server(struct link_end *end)
+static void receive_message(struct link_end *end)
 {
 	char buffer[sizeof(message)];
 	struct ibv_mr *mr =
-		end->calls->reg_mr(end->id->pd, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE);
+		end->calls.reg_mr(end->id->pd, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE);
 
 	if (!step(end, "ibv_reg_mr", mr))
 		return;
 	accept_and_receive(end, mr, buffer, sizeof(buffer));
-	end->calls->dereg_mr(mr);
+	end->calls.dereg_mr(mr);
 }
 
-static void close_end(struct link_end *end)
+// Prints the failure, if there was one, while the other end still sees the connection.
+static bool report(const struct link_end *end)
 {
-	if (!end->id)
-		return;
-	if (!end->failed_step)
-		end->calls->disconnect(end->id);
-	end->calls->destroy_ep(end->id);
+	if (end->failed_step)
+		aw_finding_print(FINDING_FAIL, DOCTOR_CONNECTION,
+				 aw_doctor_remedy(end->error, LINK_BUG),
+				 "over %s, %s: %s failed: %s", LINK_ADDRESS, end->name,
+				 end->failed_step, strerror(end->error));
+	return !end->failed_step;
 }
 
-// Runs the client in a thread while this one serves.
-static void connect_both(struct link_end *listener, struct link_end *server,
-			 struct link_end *client)
+// The child: tells its port, and takes one message. Returns the exit status.
+static int serve(struct link_end *end, int port_fd)
 {
-	pthread_t thread;
+	struct rdma_cm_id *listener;
+	in_port_t port;
+	bool told;
 
-	client->port = ntohs(listener->calls->get_src_port(listener->id));
-	if (!step(listener, "pthread_create",
-		  pthread_create(&thread, NULL, run_client, client) == 0))
-		return;
-	if (step(server, "rdma_get_request",
-		 server->calls->get_request(listener->id, &server->id) == 0))
-		run_server(server);
-	pthread_join(thread, NULL);
-	close_end(client);
-	close_end(server);
+	if (!create_ep(end, RAI_PASSIVE | RAI_NUMERICHOST) ||
+	    !step(end, "rdma_listen", end->calls.listen(end->id, 1) == 0))
+		return report(end) ? CLI_OK : CLI_FAILED;
+	port = end->calls.get_src_port(end->id);
+	told = write(port_fd, &port, sizeof(port)) == sizeof(port);
+	close(port_fd);
+	listener = end->id;
+	if (told && step(end, "rdma_get_request", end->calls.get_request(listener, &end->id) == 0))
+		receive_message(end);
+	return report(end) ? CLI_OK : CLI_FAILED;
 }
 
-static bool report(const struct link_end *end, const char *name)
+// The parent. The end of the pipe without a port: the child has failed.
+static bool connect_to(struct link_end *end, int port_fd)
 {
-	if (!end->failed_step)
-		return true;
-	aw_finding_print(FINDING_FAIL, LINK_WHAT, LINK_BUG, "over %s, %s: %s failed: %s",
-			 LINK_ADDRESS, name, end->failed_step, strerror(end->error));
-	return false;
+	in_port_t port;
+	bool told = read(port_fd, &port, sizeof(port)) == sizeof(port);
+
+	close(port_fd);
+	end->port = ntohs(port);
+	return told && create_ep(end, RAI_NUMERICHOST) &&
+	       step(end, "rdma_connect", end->calls.connect(end->id, NULL) == 0) &&
+	       send_message(end);
 }
 
-void aw_doctor_link(void *rdmacm)
+// Returns whether the child has printed a failure. One that waits for this end is killed.
+static bool end_child(pid_t child, bool connected, const sigset_t *child_ends)
 {
-	struct link_calls calls;
-	struct link_end listener = { .calls = &calls };
-	struct link_end server = { .calls = &calls }, client = { .calls = &calls };
-	bool all_well;
+	const struct timespec patience = { .tv_sec = CHILD_SECONDS_MAX };
+	int status = 0;
 
-	if (!find_calls(rdmacm, &calls)) {
-		aw_finding_print(FINDING_FAIL, LINK_WHAT, LINK_BUG, "a call is missing");
-		return;
-	}
-	if (create_ep(&listener, RAI_PASSIVE | RAI_NUMERICHOST) &&
-	    step(&listener, "rdma_listen", calls.listen(listener.id, 1) == 0))
-		connect_both(&listener, &server, &client);
-	if (listener.id)
-		calls.destroy_ep(listener.id);
-	all_well = report(&listener, "listening");
-	all_well = report(&client, "connecting") && all_well;
-	all_well = report(&server, "accepting") && all_well;
-	if (all_well)
-		aw_finding_print(FINDING_OK, LINK_WHAT, NULL,
+	if (!connected && sigtimedwait(child_ends, NULL, &patience) < 0)
+		kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) && WEXITSTATUS(status) != 0;
+}
+
+static int run_child(struct link_end *end, const int fds[2])
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(fds[0]);
+	end->name = "accepting";
+	return find_calls(&end->calls) ? serve(end, fds[1]) : CLI_OK;
+}
+
+static bool run_parent(struct link_end *end, pid_t child, int port_fd, const sigset_t *child_ends)
+{
+	bool connected = connect_to(end, port_fd);
+	bool right = connected;
+
+	if (end_child(child, connected, child_ends))
+		right = false;
+	else if (!connected)
+		report(end);
+	else
+		aw_finding_print(FINDING_OK, DOCTOR_CONNECTION, NULL,
 				 "two ends connected over %s and passed a message", LINK_ADDRESS);
+	if (end->id)
+		end->calls.destroy_ep(end->id);
+	return right;
+}
+
+bool aw_doctor_link(void)
+{
+	struct link_end end = { .name = "connecting" };
+	sigset_t child_ends;
+	pid_t child;
+	int fds[2];
+
+	sigemptyset(&child_ends);
+	sigaddset(&child_ends, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child_ends, NULL);
+	if (pipe2(fds, O_CLOEXEC) != 0 || (child = fork()) < 0) {
+		aw_finding_print(FINDING_FAIL, DOCTOR_CONNECTION, aw_doctor_remedy(errno, LINK_BUG),
+				 "cannot begin another process: %s", strerror(errno));
+		return false;
+	}
+	if (child == 0)
+		_exit(run_child(&end, fds));
+	close(fds[1]);
+	if (find_calls(&end.calls))
+		return run_parent(&end, child, fds[0], &child_ends);
+	aw_finding_print(FINDING_FAIL, DOCTOR_CONNECTION, LINK_BUG, "a call is missing");
+	return false;
 }

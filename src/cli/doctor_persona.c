@@ -3,6 +3,7 @@
 // programs that look for them themselves. Nothing is made here; `anywarp run` does that.
 #include "cli/doctor.h"
 
+#include "base/setting.h"
 #include "cli/cli.h"
 #include "cli/finding.h"
 #include "cli/paths.h"
@@ -21,21 +22,21 @@ static bool is_roce(void)
 	return word && !strcmp(word, "roce");
 }
 
+// A wrong word is a finding about the environment.
 void aw_doctor_persona(void)
 {
-	const char *word = getenv(PERSONA_ENV);
+	unsigned long word = 0;
 
+	if (aw_setting_parse(AW_SETTING_PERSONA, getenv(PERSONA_ENV), &word) == AW_SETTING_WRONG)
+		return;
 	if (is_roce())
 		aw_finding_print(FINDING_OK, "persona", NULL,
 				 "roce, by " PERSONA_ENV ": ibv_modify_qp connects, and so does "
 				 "rdma_cm");
-	else if (!word || !*word || !strcmp(word, "iwarp"))
+	else
 		aw_finding_print(FINDING_OK, "persona", NULL,
 				 "iwarp: rdma_cm connects; for programs that exchange QP numbers "
 				 "themselves: anywarp run --persona roce");
-	else
-		aw_finding_print(FINDING_FAIL, "persona", "set it to iwarp or roce, or unset it",
-				 PERSONA_ENV " is '%s', and so there is no device", word);
 }
 
 // Reports the machine's own files, of an adapter's driver. Nothing of anywarp needs them.

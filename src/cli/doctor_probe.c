@@ -14,10 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define GIDS_MAX 256
 #define LINK_SECONDS_MAX 15
+#define FDS_WANTED 64
 #define BUG "report it as a bug of anywarp"
 
 // The calls of libibverbs that the probe makes.
@@ -95,6 +97,7 @@ static void check_gids(const struct verbs_calls *calls, struct ibv_context *cont
 	int index;
 
 	for (index = 0; index < GIDS_MAX; index++) {
+		errno = 0;
 		if (calls->query_gid(context, 1, index, &gid) != 0 ||
 		    !memcmp(&gid, &none, sizeof(gid)))
 			break;
@@ -102,7 +105,8 @@ static void check_gids(const struct verbs_calls *calls, struct ibv_context *cont
 	}
 	if (index == 0)
 		aw_finding_print(FINDING_FAIL, "address",
-				 "bring an interface up: ip link set lo up",
+				 aw_doctor_remedy(errno,
+						  "bring an interface up: ip link set lo up"),
 				 "the device has no address");
 }
 
@@ -113,8 +117,8 @@ static void check_device(const struct verbs_calls *calls, struct ibv_device *dev
 	struct ibv_device_attr attr;
 
 	if (!context) {
-		aw_finding_print(FINDING_FAIL, "device", BUG, "%s does not open: %s", name,
-				 strerror(errno));
+		aw_finding_print(FINDING_FAIL, "device", aw_doctor_remedy(errno, BUG),
+				 "%s does not open: %s", name, strerror(errno));
 		return;
 	}
 	if (calls->query_device(context, &attr) == 0)
@@ -156,13 +160,12 @@ static void check_crc(void)
 				 "from the portable table: correct, but large messages are slower");
 }
 
-int aw_doctor_probe(const char *dir)
+static int probe_libraries(const char *dir)
 {
 	struct verbs_calls calls;
 	void *verbs = load(dir, CLI_VERBS_LIB, "ibv_get_device_list");
-	void *rdmacm = load(dir, CLI_RDMACM_LIB, "rdma_create_id");
 
-	if (!verbs || !rdmacm)
+	if (!verbs || !load(dir, CLI_RDMACM_LIB, "rdma_create_id"))
 		return CLI_FAILED;
 	if (!find_calls(verbs, &calls)) {
 		aw_finding_print(FINDING_FAIL, CLI_VERBS_LIB, BUG, "a call is missing");
@@ -170,8 +173,39 @@ int aw_doctor_probe(const char *dir)
 	}
 	check_crc();
 	check_devices(&calls);
-	alarm(LINK_SECONDS_MAX);
-	aw_doctor_link(rdmacm);
-	alarm(0);
 	return aw_finding_any_failed() ? CLI_FAILED : CLI_OK;
+}
+
+int aw_doctor_probe(const char *dir, const char *part)
+{
+	if (!strcmp(part, DOCTOR_LIBRARIES))
+		return probe_libraries(dir);
+	alarm(LINK_SECONDS_MAX);
+	return aw_doctor_link() ? CLI_OK : CLI_FAILED;
+}
+
+// Within few fds either end may be the one that lacks them, and the other gets another error.
+static bool has_few_fds(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FDS_WANTED;
+}
+
+const char *aw_doctor_remedy(int error, const char *or_else)
+{
+	if (has_few_fds())
+		error = EMFILE;
+	switch (error) {
+	case EMFILE:
+		return "raise the limit of file descriptors: ulimit -n 65536";
+	case ENFILE:
+		return "raise the machine's limit of open files: sysctl -w fs.file-max=1000000";
+	case EAGAIN:
+		return "raise the process limit: ulimit -u";
+	case ENOMEM:
+		return "free memory, or raise its limits: ulimit -v and -l";
+	default:
+		return or_else;
+	}
 }

@@ -5,12 +5,15 @@
 
 #include "base/array.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #define VERBS "libibverbs.so.1, librdmacm.so.1"
 #define SOCKETS "libanywarp-sockets.so"
 #define PREFIX "ANYWARP_"
+#define NAME_LEN_MAX 32 // of the longest name
+#define TYPOS_MAX 2 // characters by which a name is taken for a mistyped one
 
 struct variable {
 	const char *name;
@@ -93,14 +96,67 @@ static bool is_known(const char *name, size_t len)
 	       is_among(others, ARRAY_LEN(others), name, len);
 }
 
-const char *aw_environment_unknown(size_t *len)
+static size_t least(size_t a, size_t b, size_t c)
+{
+	size_t of_two = a < b ? a : b;
+
+	return of_two < c ? of_two : c;
+}
+
+// How many characters have to be put in, left out or changed to make one name the other; case does not count.
+static size_t distance(const char *typed, size_t len, const char *name)
+{
+	size_t row[NAME_LEN_MAX + 1], name_len = strlen(name);
+
+	if (len > NAME_LEN_MAX || name_len > NAME_LEN_MAX)
+		return NAME_LEN_MAX;
+	for (size_t j = 0; j <= name_len; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= len; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= name_len; j++) {
+			bool differs = toupper((unsigned char)typed[i - 1]) != name[j - 1];
+			size_t here = least(row[j] + 1, row[j - 1] + 1, diagonal + differs);
+
+			diagonal = row[j];
+			row[j] = here;
+		}
+	}
+	return row[name_len];
+}
+
+// The setting that a user who typed this may mean; NULL: none.
+static const char *find_nearest(const char *typed, size_t len)
+{
+	const char *nearest = NULL;
+	size_t least_distance = TYPOS_MAX + 1;
+
+	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
+		size_t found = distance(typed, len, settings[i].name);
+
+		if (found < least_distance) {
+			least_distance = found;
+			nearest = settings[i].name;
+		}
+	}
+	return nearest;
+}
+
+bool aw_environment_next_unknown(size_t *at, struct environment_unknown *unknown)
 {
 	extern char **environ;
 
-	for (char **entry = environ; *entry; entry++) {
-		*len = strcspn(*entry, "=");
-		if (!strncmp(*entry, PREFIX, strlen(PREFIX)) && !is_known(*entry, *len))
-			return *entry;
+	while (environ && environ[*at]) {
+		const char *entry = environ[(*at)++];
+		size_t len = strcspn(entry, "=");
+		const char *nearest = is_known(entry, len) ? NULL : find_nearest(entry, len);
+
+		if (nearest || (!strncmp(entry, PREFIX, strlen(PREFIX)) && !is_known(entry, len))) {
+			*unknown = (struct environment_unknown){ entry, (int)len, nearest };
+			return true;
+		}
 	}
-	return NULL;
+	return false;
 }

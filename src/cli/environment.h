@@ -10,8 +10,14 @@
 // Prints each variable with its values, its readers and its meaning.
 void aw_environment_print(void);
 
-// The first name in the environment that begins with ANYWARP_ and is no variable of anywarp; NULL: there is none.
-// It ends where its '=' is, len bytes on.
-const char *aw_environment_unknown(size_t *len);
+// A name in the environment that begins with ANYWARP_ and is no variable of anywarp, or that is almost one of them.
+struct environment_unknown {
+	const char *name; // ends where its '=' is
+	int len;
+	const char *nearest; // the variable that the user may mean; NULL: none
+};
+
+// Finds the next one, behind *at, which is 0 at first. False: there is no more.
+bool aw_environment_next_unknown(size_t *at, struct environment_unknown *unknown);
 
 #endif

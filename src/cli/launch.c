@@ -4,9 +4,8 @@
 #define _GNU_SOURCE // asprintf, strchrnul
 #include "cli/launch.h"
 
-#include "base/array.h"
-#include "base/slice.h"
 #include "cli/cli.h"
+#include "cli/environment.h"
 #include "net/base/policy.h"
 
 #include <errno.h>
@@ -16,8 +15,6 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-
-static const char *const log_levels[] = { "error", "warn", "info", "debug" };
 
 bool aw_launch_value(char ***arg, const char *name, const char **value)
 {
@@ -35,26 +32,21 @@ bool aw_launch_value(char ***arg, const char *name, const char **value)
 	return true;
 }
 
-bool aw_launch_is_among(const char *words, const char *word)
+enum launch_option aw_launch_setting(const char *who, const char *option, enum aw_setting setting,
+				     const char *word)
 {
-	struct aw_slice rest = aw_slice_of(words);
+	unsigned long value;
 
-	while (word && rest.len > 0)
-		if (aw_slice_equals(aw_slice_cut(&rest, ' '), word))
-			return true;
-	return false;
-}
-
-static enum launch_option take_log(struct launch *launch, const char *level)
-{
-	size_t found;
-
-	if (aw_slice_find(aw_slice_of(level), log_levels, ARRAY_LEN(log_levels), &found)) {
-		launch->log = level;
-		return LAUNCH_TAKEN;
+	if (aw_setting_parse(setting, word, &value) != AW_SETTING_RIGHT) {
+		fprintf(stderr, "%s: %s needs one of: %s\n", who, option,
+			aw_setting_words(setting));
+		return LAUNCH_WRONG;
 	}
-	fprintf(stderr, "%s: --log needs one of: error warn info debug\n", launch->who);
-	return LAUNCH_WRONG;
+	if (setenv(aw_setting_name(setting), word, 1) != 0) {
+		fprintf(stderr, "%s: cannot set the environment: out of memory\n", who);
+		return LAUNCH_WRONG;
+	}
+	return LAUNCH_TAKEN;
 }
 
 static enum launch_option take_mpa(struct launch *launch, const char *list)
@@ -75,21 +67,29 @@ enum launch_option aw_launch_option(struct launch *launch, char ***arg)
 	const char *value;
 
 	if (aw_launch_value(arg, "--log", &value))
-		return take_log(launch, value);
+		return aw_launch_setting(launch->who, "--log", AW_SETTING_LOG, value);
 	if (aw_launch_value(arg, "--mpa", &value))
 		return take_mpa(launch, value);
 	return LAUNCH_OTHER;
 }
 
-// The libraries refuse such values, too, but only once the program connects.
-static bool check_value(const char *who, const char *name, const char *words)
+// The libraries tell of such values, too, but only once the program needs them.
+static bool check_settings(const char *who)
 {
-	const char *word = getenv(name);
+	bool right = true;
 
-	if (!word || !*word || aw_launch_is_among(words, word))
-		return true;
-	fprintf(stderr, "%s: %s is '%s': it needs one of: %s\n", who, name, word, words);
-	return false;
+	for (enum aw_setting setting = 0; setting < AW_SETTINGS; setting++) {
+		const char *text = getenv(aw_setting_name(setting));
+		char why[AW_SETTING_WHY_MAX];
+		unsigned long value;
+
+		if (aw_setting_parse(setting, text, &value) != AW_SETTING_WRONG)
+			continue;
+		aw_setting_explain(setting, text, why);
+		fprintf(stderr, "%s: %s\n", who, why);
+		right = false;
+	}
+	return right;
 }
 
 static bool check_environment(const struct launch *launch)
@@ -101,8 +101,21 @@ static bool check_environment(const struct launch *launch)
 		fprintf(stderr, "%s: " AW_POLICY_ENV ": %s\n", launch->who, why);
 		return false;
 	}
-	return check_value(launch->who, "ANYWARP_PERSONA", "iwarp roce") &&
-	       check_value(launch->who, "ANYWARP_HOST_PATH", "auto on off");
+	return check_settings(launch->who);
+}
+
+// A name that is like none of anywarp's may be another program's.
+static void note_names(const char *who)
+{
+	struct environment_unknown found;
+	size_t at = 0;
+
+	while (aw_environment_next_unknown(&at, &found))
+		if (found.nearest)
+			fprintf(stderr,
+				"%s: note: %.*s is no variable of anywarp, and has no effect: is "
+				"%s meant?\n",
+				who, found.len, found.name, found.nearest);
 }
 
 static bool find_libraries(const char *who, char dir[PATH_MAX])
@@ -126,8 +139,8 @@ bool aw_launch_environment(const struct launch *launch, char dir[PATH_MAX])
 {
 	if (!check_environment(launch) || !find_libraries(launch->who, dir))
 		return false;
-	if (!aw_libdir_export(dir) || (launch->log && setenv("ANYWARP_LOG", launch->log, 1) != 0) ||
-	    (launch->mpa && setenv(AW_POLICY_ENV, launch->mpa, 1) != 0)) {
+	note_names(launch->who);
+	if (!aw_libdir_export(dir) || (launch->mpa && setenv(AW_POLICY_ENV, launch->mpa, 1) != 0)) {
 		fprintf(stderr, "%s: cannot set the environment: out of memory\n", launch->who);
 		return false;
 	}

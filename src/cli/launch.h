@@ -4,12 +4,13 @@
 #ifndef CLI_LAUNCH_H
 #define CLI_LAUNCH_H
 
+#include "base/setting.h"
+
 #include <limits.h>
 #include <stdbool.h>
 
 struct launch {
 	const char *who; // "anywarp run", before every error
-	const char *log; // the level, or NULL
 	const char *mpa; // the list, or NULL
 	bool helped; // the help was asked for, and printed
 };
@@ -24,8 +25,9 @@ enum launch_option {
 // NULL where there is none.
 bool aw_launch_value(char ***arg, const char *name, const char **value);
 
-// True when word, which may be NULL, is among the words, which have blanks between.
-bool aw_launch_is_among(const char *words, const char *word);
+// Sets the setting's variable to the word, which may be NULL, or wrong.
+enum launch_option aw_launch_setting(const char *who, const char *option, enum aw_setting setting,
+				     const char *word);
 
 // Takes --log or --mpa at *arg.
 enum launch_option aw_launch_option(struct launch *launch, char ***arg);

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/launch.h"
 #include "cli/paths.h"
+#include "cli/preload.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,21 +19,6 @@ static bool needs_device_files(void)
 	return device_files || (persona && !strcmp(persona, "roce"));
 }
 
-// Sets the variable to the word, which must be among the words.
-static enum launch_option take_word(const char *option, const char *variable, const char *words,
-				    const char *word)
-{
-	if (!aw_launch_is_among(words, word)) {
-		fprintf(stderr, "anywarp run: %s needs one of: %s\n", option, words);
-		return LAUNCH_WRONG;
-	}
-	if (setenv(variable, word, 1) != 0) {
-		fprintf(stderr, "anywarp run: cannot set the environment: out of memory\n");
-		return LAUNCH_WRONG;
-	}
-	return LAUNCH_TAKEN;
-}
-
 static enum launch_option take_option(struct launch *launch, char ***arg)
 {
 	const char *value;
@@ -42,9 +28,9 @@ static enum launch_option take_option(struct launch *launch, char ***arg)
 		return LAUNCH_TAKEN;
 	}
 	if (aw_launch_value(arg, "--persona", &value))
-		return take_word("--persona", "ANYWARP_PERSONA", "iwarp roce", value);
+		return aw_launch_setting(launch->who, "--persona", AW_SETTING_PERSONA, value);
 	if (aw_launch_value(arg, "--host-path", &value))
-		return take_word("--host-path", "ANYWARP_HOST_PATH", "auto on off", value);
+		return aw_launch_setting(launch->who, "--host-path", AW_SETTING_HOST_PATH, value);
 	return aw_launch_option(launch, arg);
 }
 
@@ -73,6 +59,18 @@ static bool parse(char **argv, struct launch *launch, char ***command)
 	return true;
 }
 
+static void note_preload(void)
+{
+	const char *where;
+	char file[PATH_MAX];
+
+	if (aw_preload_find(file, &where))
+		fprintf(stderr,
+			"anywarp run: note: %s names %s, which the loader takes before anywarp's: the "
+			"program will not run over anywarp\n",
+			where, file);
+}
+
 static int run(int argc, char **argv)
 {
 	struct launch launch = { .who = "anywarp run" };
@@ -90,6 +88,7 @@ static int run(int argc, char **argv)
 	if (!aw_launch_environment(&launch, dir) ||
 	    (needs_device_files() && !aw_paths_export(launch.who, dir)))
 		return CLI_RUN_FAILED;
+	note_preload();
 	return aw_launch_exec(&launch, command);
 }
 

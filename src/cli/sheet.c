@@ -3,6 +3,7 @@
 #include "cli/sheet.h"
 
 #include "cli/cli.h"
+#include "cli/json.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -122,18 +123,6 @@ void aw_sheet_print(const struct sheet *sheet)
 	}
 }
 
-// The text is printable ASCII.
-static void print_string(const char *text)
-{
-	putchar('"');
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			putchar('\\');
-		putchar(*text);
-	}
-	putchar('"');
-}
-
 static void print_value(const struct sheet_column *column, const char *field)
 {
 	printf("\"%s\": ", column->key);
@@ -142,7 +131,7 @@ static void print_value(const struct sheet_column *column, const char *field)
 	else if (column->is_number)
 		fputs(field, stdout);
 	else
-		print_string(field);
+		aw_json_string(field);
 }
 
 static void print_object(const struct sheet *sheet, const char *field)

@@ -66,12 +66,36 @@ def test_the_manual_lists_each_variable():
     assert sorted(re.findall(r"\w+", " ".join(described))) == sorted(listed())
 
 
+def with_names(*command, **names):
+    env = {key: value for key, value in os.environ.items() if not key.startswith("ANYWARP_")}
+    return subprocess.run([str(ANYWARP), *command], env={**env, **names}, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize("name,is_known", [("ANYWARP_LOG", True), ("ANYWARP_PERSOMA", False), ("ANYWARP_", False)])
 def test_doctor_finds_a_name_that_is_none(name, is_known):
-    env = {key: value for key, value in os.environ.items() if not key.startswith("ANYWARP_")}
-    done = subprocess.run([str(ANYWARP), "doctor"], env={**env, name: "info"}, capture_output=True, text=True,
-                          check=False)
+    done = with_names("doctor", **{name: "info"})
     assert (f"{name} is no variable of anywarp" in done.stdout) is not is_known
+
+
+MISTYPED = {"ANYWARP_LOGG": "ANYWARP_LOG", "ANYWARP_HOSTPATH": "ANYWARP_HOST_PATH", "ANYWRAP_MPA": "ANYWARP_MPA",
+            "anywarp_persona": "ANYWARP_PERSONA", "ANYWARP_SOCKET_RULE": "ANYWARP_SOCKETS_RULES"}
+
+
+def test_doctor_names_each_mistyped_name_and_what_may_be_meant():
+    done = with_names("doctor", ANYWARP_LOG="info", ANYWARP_OF_ANOTHER="x", **{name: "info" for name in MISTYPED})
+    assert done.returncode == 0
+    told = dict(re.findall(r"warn  environment       (\w+) is no variable of anywarp(?:: is (\w+) meant\?)?;", done.stdout))
+    assert told == {**MISTYPED, "ANYWARP_OF_ANOTHER": ""}
+
+
+@pytest.mark.parametrize("command", ["run", "sockets"])
+def test_a_program_that_is_started_with_a_mistyped_name_is_noted(command):
+    done = with_names(command, "--", "echo", "here", ANYWARP_LOG="info", ANYWARP_OF_ANOTHER="x",
+                      **{name: "info" for name in MISTYPED})
+    assert done.returncode == 0 and done.stdout == "here\n"
+    told = re.findall(rf"(?m)^anywarp {command}: note: (\w+) is no variable of anywarp, and has no effect: is (\w+) meant\?$",
+                      done.stderr)
+    assert dict(told) == MISTYPED and len(done.stderr.splitlines()) == len(MISTYPED)
 
 
 # --- what a library says of a wrong value that 'anywarp run' has not seen
