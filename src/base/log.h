@@ -34,6 +34,12 @@ extern struct aw_log_output aw_log_output;
 /* Read once from ANYWARP_LOG. A wrong word is taken as error. */
 enum aw_log_level aw_log_level(void);
 
+/*
+ * For lines at the default level that peers cause, who may be many: counts one, and returns false when there were ten of
+ * them in this second.
+ */
+bool aw_log_has_room(void);
+
 /* Writes one line, with a newline added, by one call of the output. Keeps errno. */
 void aw_log(enum aw_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -149,6 +149,7 @@ static enum aw_setup negotiate_reply(const struct aw_mpa_local *local,
 {
 	result->peer_ird = enh->ird;
 	result->peer_ord = enh->ord;
+	result->peer_rtr = enh->rtr;
 	if (result->rejected)
 		return AW_SETUP_OK;
 	/* 0x3fff is the largest value: no bound (RFC 6581 9.1). */
@@ -210,6 +211,7 @@ static void negotiate_request(const struct aw_mpa_local *local, const struct mpa
 {
 	result->peer_ird = enh->ird;
 	result->peer_ord = enh->ord;
+	result->peer_rtr = enh->rtr;
 	result->ird = local->ird_ord_ulp ? local->ird : min_u16(local->ird, enh->ord);
 	result->ord = min_u16(local->ord, enh->ird);
 	result->p2p = enh->p2p;

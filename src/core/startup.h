@@ -36,6 +36,7 @@ struct aw_mpa_result {
 	uint16_t ord;
 	uint16_t peer_ird; /* as the peer sent them; 0 when not enhanced */
 	uint16_t peer_ord;
+	uint8_t peer_rtr; /* likewise; mask of enum mpa_rtr */
 	bool extensions; /* enhanced: offered, and agreed to */
 	bool host; /* likewise */
 	const uint8_t *pd; /* the ULP's private data; borrowed from the frame */

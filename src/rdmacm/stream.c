@@ -3,6 +3,8 @@
 // once, whichever end closes the stream, and TIMEWAIT_EXIT after it.
 #include "rdmacm/stream.h"
 
+#include "base/log.h"
+#include "net/base/addr.h"
 #include "net/base/persona.h"
 #include "net/roce/qpn.h"
 #include "rdmacm/event.h"
@@ -14,16 +16,23 @@
 
 #include <string.h>
 
-static bool depth_valid(uint8_t depth)
+static bool depth_valid(const char *name, uint8_t depth)
 {
-	return depth == RDMA_MAX_RESP_RES || depth <= AW_RD_MAX;
+	if (depth == RDMA_MAX_RESP_RES || depth <= AW_RD_MAX)
+		return true;
+	aw_log(AW_LOG_ERROR,
+	       "%s %u refused: the device has %u reads at once (max_qp_rd_atom): ask for no more "
+	       "(perftest: -o)",
+	       name, depth, AW_RD_MAX);
+	return false;
 }
 
 bool aw_cm_param_valid(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 {
 	if (!param)
 		return aw_cm_qp_exists(cm);
-	return depth_valid(param->responder_resources) && depth_valid(param->initiator_depth);
+	return depth_valid("responder_resources", param->responder_resources) &&
+	       depth_valid("initiator_depth", param->initiator_depth);
 }
 
 static uint8_t depth_of(uint8_t depth)
@@ -239,6 +248,20 @@ static int status_of_refusal(enum aw_error peer)
 	return peer == AW_E_MPA_INSUFFICIENT_IRD ? -ENOMEM : 0;
 }
 
+/* The initiator knows all of the cause, and its log has it. */
+static void log_refusal(const struct aw_cm_id *cm, enum aw_error peer)
+{
+	if (!aw_log_has_room())
+		return;
+	aw_log(AW_LOG_ERROR, "qp 0x%x: connection failed peer %s cause %s", cm->qpn,
+	       aw_addr_text(&cm->id.route.addr.dst_storage).text,
+	       peer == AW_E_MPA_NO_MATCHING_RTR
+		       ? "it sends no ready-to-receive message that this end takes: give both ends "
+			 "one in common by rtr= in --mpa (ANYWARP_MPA), or leave rtr out at both"
+		       : "it takes fewer inbound reads than this end wants: lower initiator_depth "
+			 "here, or raise responder_resources there");
+}
+
 /* Linux's iWARP always reports 0. Here a stream that was terminated reports an error. */
 static int status_of_end(enum aw_error own, enum aw_error peer)
 {
@@ -256,8 +279,10 @@ static void settle_end(struct aw_cm_id *cm)
 	read_errors(cm, &own, &peer);
 	int refusal = status_of_refusal(peer);
 
-	if (cm->state == AW_CM_REPLIED && refusal)
+	if (cm->state == AW_CM_REPLIED && refusal) {
+		log_refusal(cm, peer);
 		lose_reply(cm, refusal);
+	}
 	if (cm->state == AW_CM_REPLIED && (cm->uqp_events & AW_UQP_READY))
 		establish(cm);
 	if (cm->state == AW_CM_REPLIED && !cm->disconnecting)

@@ -222,20 +222,26 @@ void cm_pass_in_child(void (*fn)(void))
 }
 
 /* An assertion that fails in fn is heard of by the result of the child that this should run in. */
-void cm_expect_log(void (*fn)(void), const char *words)
+void cm_take_log(void (*fn)(void), char text[CM_LOG_MAX])
 {
 	int saved = dup(STDERR_FILENO), log = memfd_create("log", 0);
-	char text[4096];
 	ssize_t len;
 
 	dup2(log, STDERR_FILENO);
 	fn();
 	dup2(saved, STDERR_FILENO);
-	len = pread(log, text, sizeof(text) - 1, 0);
+	len = pread(log, text, CM_LOG_MAX - 1, 0);
 	assert_true(len >= 0);
 	text[len] = '\0';
 	close(log);
 	close(saved);
+}
+
+void cm_expect_log(void (*fn)(void), const char *words)
+{
+	char text[CM_LOG_MAX];
+
+	cm_take_log(fn, text);
 	if (!strstr(text, words))
 		fail_msg("not in the log: %s\n%s", words, text);
 }

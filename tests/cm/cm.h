@@ -72,7 +72,11 @@ int cm_in_child(void (*fn)(void));
 /* The same; the child has to return, and the test is skipped where it has left with CM_CHILD_SKIPS. */
 void cm_pass_in_child(void (*fn)(void));
 
-/* What the library says on standard error while fn runs contains the words. */
+#define CM_LOG_MAX 4096
+/* Writes what the library says on standard error while fn runs. */
+void cm_take_log(void (*fn)(void), char text[CM_LOG_MAX]);
+
+/* It contains the words. */
 void cm_expect_log(void (*fn)(void), const char *words);
 
 /* Shortens what start-up may take. */

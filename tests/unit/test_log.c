@@ -97,6 +97,17 @@ static void log__long_line_is_cut(void **state)
 	assert_int_equal(logged[logged_len - 1], '\n');
 }
 
+/* The loop may run in two seconds. */
+static void log__has_room_for_ten_lines_a_second(void **state)
+{
+	int count = 0;
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		count += aw_log_has_room();
+	assert_in_range(count, 10, 20);
+}
+
 static void log__keeps_errno(void **state)
 {
 	(void)state;
@@ -114,6 +125,7 @@ int main(void)
 		cmocka_unit_test(log__unset_or_empty_is_error),
 		cmocka_unit_test(log__unknown_level_is_reported_once),
 		cmocka_unit_test(log__long_line_is_cut),
+		cmocka_unit_test(log__has_room_for_ten_lines_a_second),
 		cmocka_unit_test(log__keeps_errno),
 	};
 

@@ -225,6 +225,12 @@ static size_t print_value(enum key key, uint8_t value, char *text)
 	return at;
 }
 
+void aw_policy_print_rtr(uint8_t mask, char *text)
+{
+	if (print_value(RTR, mask, text) == 0)
+		strcpy(text, "none");
+}
+
 /* False for settings that revision 1 cannot express, so that the text can be read back. */
 static bool is_said(enum key key, const struct values *values)
 {

@@ -12,6 +12,7 @@
 #define AW_POLICY_ENV "ANYWARP_MPA"
 #define AW_POLICY_TEXT_MAX 128 /* bytes of the longest list, with its NUL */
 #define AW_POLICY_WHY_MAX 256 /* bytes of the longest error, with its NUL */
+#define AW_POLICY_RTR_MAX 16 /* bytes of the longest RTR mask as text, with its NUL */
 
 struct aw_policy {
 	uint8_t revision; /* the highest to ask with and to answer, 1 or 2 */
@@ -35,6 +36,9 @@ __attribute__((warn_unused_result)) bool aw_policy_parse(const char *list, struc
 							 char *why);
 
 bool aw_policy_is_default(const struct aw_policy *policy);
+
+/* Writes the words of the mask, joined with '+', into text, of AW_POLICY_RTR_MAX bytes; "none" for 0. */
+void aw_policy_print_rtr(uint8_t mask, char *text);
 
 /* Writes the whole list that means policy into text, of AW_POLICY_TEXT_MAX bytes. */
 void aw_policy_print(const struct aw_policy *policy, char *text);

@@ -136,8 +136,13 @@ static int prepare_request(struct aw_conn *c, const void *pd, size_t pd_len)
 	uint8_t *buf = c->out.octets;
 	bool enhanced = aw_mpa_request(&c->local, NULL, 0, buf) > MPA_HDR_LEN;
 
-	if (pd_len > aw_mpa_pd_max(enhanced))
+	if (pd_len > aw_mpa_pd_max(enhanced)) {
+		aw_log(AW_LOG_ERROR,
+		       "connection failed peer %s cause private data of %zu bytes, %zu at the most: "
+		       "give less of it to rdma_connect, or to rdma_getaddrinfo (ai_connect)",
+		       aw_addr_text(&c->info.peer).text, pd_len, aw_mpa_pd_max(enhanced));
 		return EINVAL;
+	}
 	c->out.len = aw_mpa_request(&c->local, pd, pd_len, buf);
 	c->info.result.revision = enhanced ? 2 : 1;
 	return 0;

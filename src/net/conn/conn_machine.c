@@ -9,6 +9,7 @@
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
 #include "net/base/io_now.h"
+#include "net/base/policy.h"
 #include "net/conn/order.h"
 #include "net/progress/linger.h"
 #include "net/progress/watch.h"
@@ -24,7 +25,7 @@
 #include <unistd.h>
 
 #define BIT(n) (1u << (n))
-#define CAUSE_MAX 128 /* bytes of a cause's text */
+#define CAUSE_MAX 256 /* bytes of a cause's text */
 
 static const uint32_t arrows[] = {
 	[AW_CONN_WAITING] = BIT(AW_CONN_CONNECTING) | BIT(AW_CONN_OVER),
@@ -122,22 +123,28 @@ static void conclude(struct aw_conn *c, enum aw_conn_state next, enum aw_conn_ev
 	c->due_event = event;
 }
 
-/* The two ends disagree: the error number that the program gets does not tell the cause. */
-static bool is_discord(int err)
+/* The error number that the program gets does not tell the cause. */
+static bool is_obscure(int err)
 {
-	return err == EPROTO || err == EOPNOTSUPP || err == ENOMEM;
+	return err == EPROTO || err == EOPNOTSUPP || err == ENOMEM || err == ETIMEDOUT;
+}
+
+/* The peer has connected to this end, whose program has not accepted it. */
+static bool has_stranger(const struct aw_conn *c)
+{
+	return c->state == AW_CONN_AWAIT_REQUEST || c->state == AW_CONN_DECIDING;
 }
 
 /*
- * A failure on an unaccepted peer's side is logged as info. A failure that the program gets a clear
- * error for, or that is mended by a second try, is info too.
+ * The user is told at the default level why a connection of the program's own has failed, unless the program gets a clear
+ * error, or a second try follows.
  */
 static void log_failure(const struct aw_conn *c, const char *cause)
 {
-	bool stranger = c->state == AW_CONN_AWAIT_REQUEST || c->state == AW_CONN_DECIDING;
-	bool warn = !stranger && !c->info.next_revision && is_discord(c->info.err);
+	bool told = !has_stranger(c) && !c->info.next_revision && is_obscure(c->info.err) &&
+		    aw_log_has_room();
 
-	aw_log(warn ? AW_LOG_WARN : AW_LOG_INFO, "connection failed peer %s cause %s",
+	aw_log(told ? AW_LOG_ERROR : AW_LOG_INFO, "connection failed peer %s cause %s",
 	       aw_addr_text(&c->info.peer).text, cause);
 }
 
@@ -197,7 +204,10 @@ static void fail_frame(struct aw_conn *c, enum aw_frame_io io)
 		fail(c, errno, strerror(errno));
 		break;
 	case AW_FRAME_BAD_KEY:
-		fail(c, EPROTO, "the peer does not speak mpa");
+		fail(c, EPROTO,
+		     has_stranger(c) ? "the peer does not speak mpa"
+				     : "the peer does not speak mpa: is its program an rdma one, "
+				       "and run by anywarp, or over another iwarp?");
 		break;
 	case AW_FRAME_BAD_LENGTH:
 		fail(c, EPROTO, "the private data of the peer's mpa frame is over 512 bytes");
@@ -225,21 +235,60 @@ static int err_of(enum aw_setup setup)
 	return setup == AW_SETUP_IRD ? ENOMEM : EPROTO;
 }
 
+static void print_no_rtr(const struct aw_conn *c, char cause[CAUSE_MAX])
+{
+	char own[AW_POLICY_RTR_MAX], peer[AW_POLICY_RTR_MAX];
+
+	aw_policy_print_rtr(c->local.rtr, own);
+	aw_policy_print_rtr(c->info.result.peer_rtr, peer);
+	snprintf(cause, CAUSE_MAX,
+		 "no ready-to-receive message in common: this end sends %s, the peer takes %s: "
+		 "give both ends one in common by rtr= in --mpa (" AW_POLICY_ENV
+		 "), or leave rtr out at both",
+		 own, peer);
+}
+
+/* Writes what is wrong, and where the user can mend it how. */
+static void print_cause(const struct aw_conn *c, enum aw_setup setup, const struct mpa_frame *frame,
+			char cause[CAUSE_MAX])
+{
+	switch (setup) {
+	case AW_SETUP_REVISION:
+		snprintf(cause, CAUSE_MAX, "mpa revision %u not supported, only 1 to %u%s",
+			 frame->revision, c->local.revision,
+			 frame->revision == 2 ? ": leave revision=1 out of " AW_POLICY_ENV : "");
+		break;
+	case AW_SETUP_WRONG_KIND:
+		snprintf(
+			cause, CAUSE_MAX, "%s",
+			frame->kind == MPA_REQUEST
+				? "a request where a reply is due: both ends are initiators: one of "
+				  "the two programs has to listen"
+				: "a reply where a request is due");
+		break;
+	case AW_SETUP_NO_RTR:
+		print_no_rtr(c, cause);
+		break;
+	case AW_SETUP_IRD:
+		snprintf(cause, CAUSE_MAX,
+			 "the peer wants %u inbound reads, and this end takes %u: raise "
+			 "responder_resources here, lower initiator_depth there, or leave them "
+			 "to the programs by ird_ord=ulp in --mpa (" AW_POLICY_ENV ") here",
+			 c->info.result.peer_ord, c->local.ird);
+		break;
+	case AW_SETUP_SHORT_PD:
+	case AW_SETUP_OK:
+		snprintf(cause, CAUSE_MAX, "%s", aw_setup_text(setup));
+		break;
+	}
+}
+
 /* Fails the conn for a whole frame that is not acceptable. */
 static void fail_setup(struct aw_conn *c, enum aw_setup setup, const struct mpa_frame *frame)
 {
 	char cause[CAUSE_MAX];
 
-	if (setup == AW_SETUP_REVISION)
-		snprintf(cause, sizeof(cause), "mpa revision %u not supported, only 1 to %u",
-			 frame->revision, c->local.revision);
-	else if (setup == AW_SETUP_WRONG_KIND)
-		snprintf(cause, sizeof(cause), "%s",
-			 frame->kind == MPA_REQUEST
-				 ? "a request where a reply is due: both ends are initiators"
-				 : "a reply where a request is due");
-	else
-		snprintf(cause, sizeof(cause), "%s", aw_setup_text(setup));
+	print_cause(c, setup, frame, cause);
 	fail(c, err_of(setup), cause);
 }
 
@@ -259,7 +308,9 @@ static void judge_reply(struct aw_conn *c, uint8_t asked)
 		conclude(c, AW_CONN_OVER, AW_CONN_REJECTED);
 	} else if (c->info.result.revision < asked) {
 		c->info.next_revision = c->info.given ? 0 : 1;
-		fail(c, EPROTO, "a reply of mpa revision 1 to a request of revision 2");
+		fail(c, EPROTO,
+		     "a reply of mpa revision 1 to a request of revision 2: set revision=1 in "
+		     "--mpa (" AW_POLICY_ENV ") here");
 	} else {
 		conclude(c, AW_CONN_READY, AW_CONN_ACCEPTED);
 	}
@@ -456,9 +507,11 @@ static void (*const steps[])(struct aw_conn *c) = {
 };
 
 static const char *const timeout_causes[] = {
-	[AW_CONN_CONNECTING] = "no answer to tcp's connect",
-	[AW_CONN_SENDING] = "the peer takes no bytes",
-	[AW_CONN_AWAIT_REPLY] = "no mpa reply in time",
+	[AW_CONN_CONNECTING] =
+		"no answer to tcp's connect: is the host up, and the port open in its firewall?",
+	[AW_CONN_SENDING] = "the peer takes no bytes: is its program stopped?",
+	[AW_CONN_AWAIT_REPLY] =
+		"no mpa reply in time: does an rdma program listen on this port, and accept?",
 	[AW_CONN_AWAIT_REQUEST] = "no mpa request in time",
 };
 

@@ -299,7 +299,8 @@ static bool is_passing(int err)
 static void starve(struct aw_listener *l, int err)
 {
 	if (!l->starved)
-		aw_log(AW_LOG_WARN, "listener cannot accept: %s; tries every %d ms", strerror(err),
+		aw_log(AW_LOG_ERROR, "listener cannot accept: %s%s; tries every %d ms",
+		       strerror(err), err == EMFILE ? ": raise the limit (ulimit -n)" : "",
 		       PAUSE_MS);
 	l->starved = true;
 	pause_accepts(l, PAUSE_MS);

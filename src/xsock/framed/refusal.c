@@ -1,33 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The line. Strangers may come by the thousand: so many lines a second are written, and the rest is left out.
+// The line. Strangers may come by the thousand: the lines that find no room are left out.
 #include "xsock/framed/refusal.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "xsock/base/ip.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
-
-#define LINES_A_SECOND 10
-#define NS INT64_C(1000000000)
-
-static bool may_write_line(void)
-{
-	static _Atomic(int64_t) second;
-	static _Atomic(int) lines;
-	int64_t now = aw_now_ns() / NS;
-
-	if (atomic_exchange(&second, now) != now)
-		atomic_store(&lines, 0);
-	return atomic_fetch_add(&lines, 1) < LINES_A_SECOND;
-}
 
 void aw_refusal_log(int fd, const union aw_address *peer, enum aw_refusal why)
 {
@@ -51,7 +35,7 @@ void aw_refusal_log(int fd, const union aw_address *peer, enum aw_refusal why)
 		peer = &found;
 	if (peer && aw_ip_get((const struct sockaddr *)peer, ip, &port))
 		aw_ip_write(ip, text);
-	if (may_write_line())
+	if (aw_log_has_room())
 		aw_log(AW_LOG_ERROR,
 		       "fd %d cannot be iWARP with peer %s port %u: %s: run the peer under 'anywarp sockets "
 		       "--rule on', or leave it to TCP: --rule 'off remote=%s'%s%s%s",
@@ -69,7 +53,7 @@ bool aw_refusal_is_due_to_mptcp(int fd)
 	int saved = errno;
 	bool is_due = aw_sockopt_int(fd, SOL_SOCKET, SO_PROTOCOL, IPPROTO_TCP) == IPPROTO_MPTCP;
 
-	if (is_due && may_write_line())
+	if (is_due && aw_log_has_room())
 		aw_log(AW_LOG_ERROR,
 		       "fd %d cannot be iWARP: it is a socket of MPTCP: run the program without mptcpize, or set it "
 		       "off: --rule off",
