@@ -170,6 +170,11 @@ static bool copy_rest(struct capture_ring *ring, struct output *output)
 	return right;
 }
 
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 static bool capture_into(struct capture_ring *ring, struct output *output)
 {
 	uint64_t dropped;
@@ -189,9 +194,10 @@ static bool capture_into(struct capture_ring *ring, struct output *output)
 	if (right && fflush(output->file) != 0)
 		right = report_write(output->path);
 	fprintf(stderr,
-		CAPTURE_WHO ": %" PRIu64 " FPDUs of %" PRIu64 " streams; %" PRIu64
-			    " records dropped\n",
-		output->counts.fpdus, output->counts.streams, dropped);
+		CAPTURE_WHO ": %" PRIu64 " FPDU%s of %" PRIu64 " stream%s; %" PRIu64
+			    " record%s dropped\n",
+		output->counts.fpdus, plural(output->counts.fpdus), output->counts.streams,
+		plural(output->counts.streams), dropped, plural(dropped));
 	return right;
 }
 
@@ -234,6 +240,8 @@ static int capture_command(int argc, char **argv)
 	(void)argc;
 	if (!parse(argv, &options))
 		return options.helped ? CLI_OK : CLI_USAGE;
+	if (!aw_process_can_look(CAPTURE_WHO))
+		return CLI_FAILED;
 	if (!aw_capture_attach(options.pid, &ring))
 		return CLI_FAILED;
 	right = capture_to(&ring, options.path);

@@ -10,6 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define WIDTH_USUAL 80 // of a terminal that does not tell
+#define GAP 2 // blanks between two columns
 
 void aw_sheet_put(struct sheet_row *row, size_t column, uint64_t number)
 {
@@ -88,38 +93,108 @@ static void measure(const struct sheet *sheet, size_t widths[SHEET_COLUMNS_MAX])
 	}
 }
 
-static void print_field(const struct sheet *sheet, size_t column, const char *text, size_t width)
+static bool is_shown(const struct sheet *sheet, size_t column)
 {
-	bool is_last = column + 1 == sheet->column_count;
+	return sheet->columns[column].title &&
+	       (sheet->has_rates || !sheet->columns[column].is_rate);
+}
 
-	if (!sheet->columns[column].title)
+// Of the terminal; 0: the output is none.
+static size_t find_width(void)
+{
+	struct winsize size = { 0 };
+
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+		return WIDTH_USUAL;
+	return size.ws_col;
+}
+
+// A table that stands for the sheet, or for a part of it: the names, and the columns from first on, before end.
+struct sheet_part {
+	const struct sheet *sheet;
+	const size_t *widths;
+	size_t first, end;
+};
+
+// Chooses as many columns as fit beside the names, but one at least that is shown.
+static size_t choose_end(const struct sheet_part *part, size_t width)
+{
+	size_t used = 0, end = part->first;
+	bool any = false;
+
+	for (size_t i = 0; i < part->sheet->name_count; i++)
+		used += is_shown(part->sheet, i) ? part->widths[i] + GAP : 0;
+	for (; end < part->sheet->column_count; end++) {
+		if (!is_shown(part->sheet, end))
+			continue;
+		used += part->widths[end] + GAP;
+		if (width && any && used > width + GAP)
+			break;
+		any = true;
+	}
+	return end;
+}
+
+static bool is_in(const struct sheet_part *part, size_t column)
+{
+	return is_shown(part->sheet, column) &&
+	       (column < part->sheet->name_count || (column >= part->first && column < part->end));
+}
+
+// A field's gap stands before it, and a text is filled up only where another follows.
+static void print_field(const struct sheet_part *part, size_t column, const char *text, size_t *gap)
+{
+	int width = (int)part->widths[column], len = (int)strlen(text);
+
+	if (!is_in(part, column))
 		return;
-	if (!*text)
+	if (!*text) {
 		text = "-";
-	if (sheet->columns[column].is_number)
-		printf("%*s%s", (int)width, text, is_last ? "\n" : "  ");
-	else if (is_last)
-		puts(text);
+		len = 1;
+	}
+	if (part->sheet->columns[column].is_number)
+		printf("%*s%*s", (int)*gap, "", width, text);
 	else
-		printf("%-*s  ", (int)width, text);
+		printf("%*s%s", (int)*gap, "", text);
+	*gap = GAP + (part->sheet->columns[column].is_number ? 0 : (size_t)(width - len));
+}
+
+static void print_titles(const struct sheet_part *part)
+{
+	size_t gap = 0;
+
+	for (size_t i = 0; i < part->sheet->column_count; i++)
+		if (is_in(part, i))
+			print_field(part, i, part->sheet->columns[i].title, &gap);
+	putchar('\n');
+}
+
+static void print_row(const struct sheet_part *part, const char *field)
+{
+	size_t gap = 0;
+
+	for (size_t i = 0; i < part->sheet->column_count; i++) {
+		print_field(part, i, field, &gap);
+		field += strlen(field) + 1;
+	}
+	putchar('\n');
 }
 
 void aw_sheet_print(const struct sheet *sheet)
 {
-	size_t widths[SHEET_COLUMNS_MAX];
+	size_t widths[SHEET_COLUMNS_MAX], width = find_width();
+	struct sheet_part part = { sheet, widths, sheet->name_count, 0 };
 
 	measure(sheet, widths);
 	if (sheet->title)
 		puts(sheet->title);
-	for (size_t i = 0; i < sheet->column_count; i++)
-		print_field(sheet, i, sheet->columns[i].title, widths[i]);
-	for (size_t row = 0; row < sheet->count; row++) {
-		const char *field = sheet->rows[row];
-
-		for (size_t i = 0; i < sheet->column_count; i++) {
-			print_field(sheet, i, field, widths[i]);
-			field += strlen(field) + 1;
-		}
+	for (; part.first < sheet->column_count; part.first = part.end) {
+		part.end = choose_end(&part, width);
+		print_titles(&part);
+		for (size_t row = 0; row < sheet->count; row++)
+			print_row(&part, sheet->rows[row]);
 	}
 }
 
@@ -146,11 +221,11 @@ static void print_object(const struct sheet *sheet, const char *field)
 	putchar('}');
 }
 
-void aw_sheets_json(const struct sheet *sheets, size_t count)
+void aw_sheets_json(const struct sheet *sheets, size_t count, double time)
 {
-	putchar('{');
+	printf("{\"time\": %.3f", time);
 	for (size_t i = 0; i < count; i++) {
-		printf("%s\"%s\": [", i ? ", " : "", sheets[i].name);
+		printf(", \"%s\": [", sheets[i].name);
 		for (size_t row = 0; row < sheets[i].count; row++) {
 			if (row > 0)
 				fputs(", ", stdout);

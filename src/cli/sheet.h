@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A sheet of 'anywarp stat' or 'anywarp sockets --status': rows of text under columns, printed as a
-// table, as wide as its fields are, or as JSON.
+// A sheet of 'anywarp stat' or 'anywarp sockets --status': rows of text under columns, printed as a table or as JSON. A
+// table that is wider than its terminal is printed as several, one below the other, each of which begins with the
+// columns that name the row. In a file or a pipe it has one line for each row.
 #ifndef CLI_SHEET_H
 #define CLI_SHEET_H
 
@@ -13,9 +14,10 @@ struct sheet_column {
 	const char *key; // of JSON
 	const char *title; // of the table; NULL: it has no such column
 	bool is_number;
+	bool is_rate; // the table has it where the sheet has rates
 };
 
-#define SHEET_COLUMNS_MAX 24
+#define SHEET_COLUMNS_MAX 28
 // Longer fields are cut.
 #define SHEET_FIELD_MAX 96
 
@@ -29,6 +31,8 @@ struct sheet {
 	const char *title; // a line above the table; NULL: none
 	const struct sheet_column *columns;
 	size_t column_count;
+	size_t name_count; // the columns, the first ones, that name the row
+	bool has_rates;
 	bool has_words; // blanks in a field are replaced, too, so that a line of the table can be split at them
 	char **rows; // the fields of each, one behind the other, each with its NUL
 	size_t count, room;
@@ -45,8 +49,8 @@ void aw_sheet_add(struct sheet *sheet, const struct sheet_row *row);
 
 void aw_sheet_print(const struct sheet *sheet);
 
-// Prints one JSON object, with an array for each sheet, and a newline.
-void aw_sheets_json(const struct sheet *sheets, size_t count);
+// Prints one JSON object, with the time in seconds since 1970 and an array for each sheet, and a newline.
+void aw_sheets_json(const struct sheet *sheets, size_t count, double time);
 
 // Frees the rows.
 void aw_sheet_clear(struct sheet *sheet);

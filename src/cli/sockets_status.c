@@ -386,7 +386,7 @@ int aw_sockets_status(const char *text)
 
 	if (text && !read_pid(text, &pid))
 		return CLI_USAGE;
-	if (text && !find_owner(pid, &owner))
+	if (!aw_process_can_look(SOCKETS_WHO) || (text && !find_owner(pid, &owner)))
 		return CLI_FAILED;
 	status = text ? list_one(pid, owner, &table) : list_all(&table);
 	aw_sheet_clear(&table);

@@ -23,6 +23,7 @@ struct sheet aw_sockets_table_begin(void)
 {
 	return (struct sheet){ .columns = columns,
 			       .column_count = SOCKETS_COLUMNS,
+			       .name_count = SOCKETS_FD + 1,
 			       .has_words = true };
 }
 

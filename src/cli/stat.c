@@ -3,6 +3,7 @@
 // It reads the table of statistics that such a process keeps, and the process does not notice.
 #include "cli/stat.h"
 
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/launch.h"
 #include "cli/process.h"
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #define SECONDS_MAX 86400.0
+#define NS 1000000000
 #define CLEAR_SCREEN "\033[H\033[2J"
 
 struct stat_options {
@@ -61,57 +63,78 @@ static bool parse(char **argv, struct stat_options *options)
 	return true;
 }
 
-// The argument of collect_process.
-struct collection {
-	struct stat_sockets *sockets;
-	struct sheet *sheets;
-};
-
-static bool collect_process(pid_t pid, uid_t owner, void *arg)
+static bool collect_process(pid_t pid, uid_t owner, void *look)
 {
-	const struct collection *all = arg;
+	(void)owner;
+	return aw_stat_collect(pid, false, look);
+}
+
+static bool tell_foreign(pid_t pid, uid_t owner, void *told)
+{
+	char library[PATH_MAX];
 
 	(void)owner;
-	return aw_stat_collect(pid, false, all->sockets, all->sheets);
+	(void)told;
+	if (aw_process_foreign(pid, library))
+		printf("process %d runs on %s, not on anywarp's library\n", (int)pid, library);
+	return true;
 }
 
-static bool collect_each(struct stat_sockets *sockets, struct sheet sheets[STAT_SHEETS])
+static void print_time(const struct stat_options *options, const struct stat_look *look)
 {
-	struct collection all = { sockets, sheets };
+	time_t now = (time_t)(look->time_ns / NS);
+	char text[64] = "";
+	struct tm parts;
 
-	return aw_process_each(STAT_WHO, collect_process, &all);
+	if (localtime_r(&now, &parts))
+		strftime(text, sizeof(text), "%F %T", &parts);
+	printf("%s%s, every %g s\n\n", isatty(STDOUT_FILENO) ? CLEAR_SCREEN : "", text,
+	       options->seconds);
 }
 
-static void print(const struct stat_options *options, const struct sheet sheets[STAT_SHEETS])
+static void print_tables(const struct stat_options *options, const struct stat_look *look)
 {
-	if (options->seconds > 0 && !options->json && isatty(STDOUT_FILENO))
-		fputs(CLEAR_SCREEN, stdout);
-	if (options->json)
-		aw_sheets_json(sheets, STAT_SHEETS);
-	else if (sheets[STAT_PROCESSES].count == 0)
+	if (options->seconds > 0)
+		print_time(options, look);
+	for (size_t i = 0; i < STAT_SHEETS; i++)
+		if (look->sheets[i].count > 0)
+			aw_sheet_print(&look->sheets[i]);
+	if (look->sheets[STAT_PROCESSES].count == 0) {
 		puts("no process has a device of anywarp open");
-	for (size_t i = 0; i < STAT_SHEETS && !options->json; i++)
-		if (sheets[i].count > 0)
-			aw_sheet_print(&sheets[i]);
+		if (!aw_process_each(STAT_WHO, tell_foreign, NULL))
+			return;
+	}
+	if (options->seconds > 0 && !isatty(STDOUT_FILENO))
+		putchar('\n');
+}
+
+static void print(const struct stat_options *options, const struct stat_look *look)
+{
+	if (options->json)
+		aw_sheets_json(look->sheets, STAT_SHEETS, (double)look->time_ns / NS);
+	else
+		print_tables(options, look);
 	fflush(stdout);
 }
 
 // asked: it is an error that the process named has nothing. found: a process has.
-static bool look(const struct stat_options *options, bool asked, bool *found)
+static bool look(const struct stat_options *options, struct stat_rates *rates, bool asked,
+		 bool *found)
 {
-	struct sheet sheets[STAT_SHEETS];
-	struct stat_sockets sockets = { 0 };
+	struct stat_look look = { .rates = rates, .time_ns = aw_clock_ns(CLOCK_REALTIME) };
 	bool right;
 
-	aw_stat_sheets_begin(sheets);
-	right = options->pid ? aw_stat_collect(options->pid, asked, &sockets, sheets)
-			     : collect_each(&sockets, sheets);
-	*found = sheets[STAT_PROCESSES].count > 0;
+	aw_stat_sheets_begin(look.sheets);
+	look.sheets[STAT_QPS].has_rates = options->seconds > 0;
+	aw_stat_rates_begin(rates);
+	right = options->pid ? aw_stat_collect(options->pid, asked, &look)
+			     : aw_process_each(STAT_WHO, collect_process, &look);
+	*found = look.sheets[STAT_PROCESSES].count > 0;
 	if (*found || (right && !options->pid))
-		print(options, sheets);
+		print(options, &look);
 	for (size_t i = 0; i < STAT_SHEETS; i++)
-		aw_sheet_clear(&sheets[i]);
-	aw_stat_sockets_fini(&sockets);
+		aw_sheet_clear(&look.sheets[i]);
+	aw_stat_sockets_fini(&look.sockets);
 	return right;
 }
 
@@ -141,32 +164,36 @@ static bool has_ended(pid_t pid)
 }
 
 // Looks again. False: the process named has ended, or there was an error; *right tells which.
-static bool look_again(const struct stat_options *options, bool *right)
+static bool look_again(const struct stat_options *options, struct stat_rates *rates, bool *right)
 {
 	bool found;
 
-	*right = look(options, false, &found);
+	*right = look(options, rates, false, &found);
 	if (!options->pid || found || !*right)
 		return *right;
 	if (has_ended(options->pid))
 		return false;
-	*right = look(options, true, &found); // prints what is wrong
+	*right = look(options, rates, true, &found); // prints what is wrong
 	return *right;
 }
 
 static int stat_command(int argc, char **argv)
 {
 	struct stat_options options = { 0 };
+	struct stat_rates rates = { 0 };
 	bool right, found;
 
 	(void)argc;
 	if (!parse(argv, &options))
 		return options.helped ? CLI_OK : CLI_USAGE;
-	right = look(&options, true, &found);
+	if (!aw_process_can_look(STAT_WHO))
+		return CLI_FAILED;
+	right = look(&options, &rates, true, &found);
 	if (options.seconds > 0 && right)
 		do
 			wait_for(options.seconds);
-		while (!ferror(stdout) && look_again(&options, &right));
+		while (!ferror(stdout) && look_again(&options, &rates, &right));
+	aw_stat_rates_fini(&rates);
 	return right ? CLI_OK : CLI_FAILED;
 }
 
@@ -182,7 +209,11 @@ const struct cli_command aw_cli_stat = {
 		"does not notice, and may be stopped.\n"
 		"\n"
 		"  --json           print one JSON object, on one line\n"
-		"  --watch SECONDS  print again after so many seconds, until the process has ended\n"
+		"  --watch SECONDS  print again after so many seconds, until the process has ended,\n"
+		"                   with the time, and with bytes and messages a second\n"
+		"\n"
+		"A table that is wider than the terminal is printed as several, one below the other;\n"
+		"in a file it has one line for each row.\n"
 		"\n"
 		"The exit status is 0 when all was printed, be it nothing; 1 when PID is no process\n"
 		"with a device of anywarp, or one that this user may not look at; 2 for wrong usage.\n"

@@ -4,6 +4,7 @@
 #define CLI_STAT_H
 
 #include "cli/sheet.h"
+#include "cli/stat_rates.h"
 #include "xsock/base/sockdiag.h"
 
 #include <stdbool.h>
@@ -38,11 +39,18 @@ const struct aw_sockdiag_conn *aw_stat_sockets_find(const struct stat_sockets *s
 
 void aw_stat_sockets_fini(struct stat_sockets *sockets);
 
+// One look at the processes.
+struct stat_look {
+	struct sheet sheets[STAT_SHEETS];
+	struct stat_sockets sockets;
+	struct stat_rates *rates; // since the look before
+	int64_t time_ns; // of CLOCK_REALTIME, when it began
+};
+
 // Adds the rows of the process to the sheets. asked: the user named it, so that it is an error when
 // it has none. False: there was an error, which was printed.
 __attribute__((warn_unused_result)) bool aw_stat_collect(pid_t pid, bool asked,
-							 struct stat_sockets *sockets,
-							 struct sheet sheets[STAT_SHEETS]);
+							 struct stat_look *look);
 
 // The sheets without rows.
 void aw_stat_sheets_begin(struct sheet sheets[STAT_SHEETS]);

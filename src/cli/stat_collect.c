@@ -55,9 +55,13 @@ enum qp_column {
 	QP_LOCAL,
 	QP_PEER,
 	QP_BYTES_OUT,
+	QP_BYTES_OUT_RATE,
 	QP_BYTES_IN,
+	QP_BYTES_IN_RATE,
 	QP_MESSAGES_OUT,
+	QP_MESSAGES_OUT_RATE,
 	QP_MESSAGES_IN,
+	QP_MESSAGES_IN_RATE,
 	QP_FPDUS_OUT,
 	QP_FPDUS_IN,
 	QP_SENDS,
@@ -83,9 +87,13 @@ static const struct sheet_column qp_columns[] = {
 	[QP_LOCAL] = { "local", NULL, false },
 	[QP_PEER] = { "peer", "peer", false },
 	[QP_BYTES_OUT] = { "bytes_out", "bytes out", true },
+	[QP_BYTES_OUT_RATE] = { "bytes_out_per_s", "bytes out/s", true, true },
 	[QP_BYTES_IN] = { "bytes_in", "bytes in", true },
+	[QP_BYTES_IN_RATE] = { "bytes_in_per_s", "bytes in/s", true, true },
 	[QP_MESSAGES_OUT] = { "messages_out", "messages out", true },
+	[QP_MESSAGES_OUT_RATE] = { "messages_out_per_s", "messages out/s", true, true },
 	[QP_MESSAGES_IN] = { "messages_in", "messages in", true },
+	[QP_MESSAGES_IN_RATE] = { "messages_in_per_s", "messages in/s", true, true },
 	[QP_FPDUS_OUT] = { "fpdus_out", "fpdus out", true },
 	[QP_FPDUS_IN] = { "fpdus_in", "fpdus in", true },
 	[QP_SENDS] = { "send_wrs", "send wrs", true },
@@ -146,32 +154,35 @@ void aw_stat_sheets_begin(struct sheet sheets[STAT_SHEETS])
 		.title = "processes",
 		.columns = process_columns,
 		.column_count = ARRAY_LEN(process_columns),
+		.name_count = PROCESS_PID + 1,
 	};
 	sheets[STAT_QPS] = (struct sheet){
 		.name = "qps",
 		.title = "\nqueue pairs",
 		.columns = qp_columns,
 		.column_count = ARRAY_LEN(qp_columns),
+		.name_count = QP_NUMBER + 1,
 	};
 	sheets[STAT_LISTENERS] = (struct sheet){
 		.name = "listeners",
 		.title = "\nlisteners",
 		.columns = listener_columns,
 		.column_count = ARRAY_LEN(listener_columns),
+		.name_count = LISTENER_ADDRESS + 1,
 	};
 	sheets[STAT_CQS] = (struct sheet){
 		.name = "cqs",
 		.title = "\ncompletion queues",
 		.columns = cq_columns,
 		.column_count = ARRAY_LEN(cq_columns),
+		.name_count = CQ_NUMBER + 1,
 	};
 }
 
 // One process, as its rows are visited.
 struct visit {
 	pid_t pid;
-	const struct stat_sockets *sockets;
-	struct sheet *sheets;
+	struct stat_look *look;
 	uint64_t devices, pds, mrs, mr_bytes, kinds[AW_STAT_LISTENER + 1];
 	bool roce;
 };
@@ -238,13 +249,30 @@ static void print_ends(struct sheet_row *row, const struct visit *visit,
 		       const struct aw_stat_qp *qp)
 {
 	const struct aw_sockdiag_conn *conn =
-		aw_stat_sockets_find(visit->sockets, visit->pid, qp->fd);
+		aw_stat_sockets_find(&visit->look->sockets, visit->pid, qp->fd);
 
 	if (conn)
 		print_socket(row, conn);
 	else if (qp->peer_family != AF_UNSPEC)
 		aw_sheet_put_address(row, QP_PEER, qp->peer_family == AF_INET6, qp->peer,
 				     qp->peer_port);
+}
+
+static void print_rates(struct sheet_row *row, const struct visit *visit,
+			const struct aw_stat_qp *qp)
+{
+	static const enum qp_column columns[STAT_RATES] = {
+		[STAT_BYTES_OUT] = QP_BYTES_OUT_RATE,
+		[STAT_BYTES_IN] = QP_BYTES_IN_RATE,
+		[STAT_MESSAGES_OUT] = QP_MESSAGES_OUT_RATE,
+		[STAT_MESSAGES_IN] = QP_MESSAGES_IN_RATE,
+	};
+	uint64_t a_second[STAT_RATES];
+
+	if (!aw_stat_rates_take(visit->look->rates, visit->pid, qp, a_second))
+		return;
+	for (int i = 0; i < STAT_RATES; i++)
+		aw_sheet_put(row, columns[i], a_second[i]);
 }
 
 static void add_qp(const struct visit *visit, const struct aw_stat_qp *qp)
@@ -261,6 +289,7 @@ static void add_qp(const struct visit *visit, const struct aw_stat_qp *qp)
 	aw_sheet_put(&row, QP_BYTES_IN, qp->count.in.bytes);
 	aw_sheet_put(&row, QP_MESSAGES_OUT, qp->count.out.messages);
 	aw_sheet_put(&row, QP_MESSAGES_IN, qp->count.in.messages);
+	print_rates(&row, visit, qp);
 	aw_sheet_put(&row, QP_FPDUS_OUT, qp->count.out.fpdus);
 	aw_sheet_put(&row, QP_FPDUS_IN, qp->count.in.fpdus);
 	aw_sheet_put(&row, QP_SENDS, AW_STAT_QP_SENDS(qp->wrs));
@@ -272,7 +301,7 @@ static void add_qp(const struct visit *visit, const struct aw_stat_qp *qp)
 	aw_sheet_put(&row, QP_TERMINATES_RECEIVED, qp->terminates_received);
 	strcpy(row.fields[QP_WAITS], qp_waits(qp));
 	print_error(row.fields[QP_ERROR], qp);
-	aw_sheet_add(&visit->sheets[STAT_QPS], &row);
+	aw_sheet_add(&visit->look->sheets[STAT_QPS], &row);
 }
 
 static void add_listener(const struct visit *visit, const struct aw_stat_listener *listener)
@@ -286,7 +315,7 @@ static void add_listener(const struct visit *visit, const struct aw_stat_listene
 	aw_sheet_put(&row, LISTENER_HALF_OPEN, listener->half_open);
 	aw_sheet_put(&row, LISTENER_REQUESTS, listener->requests);
 	aw_sheet_put(&row, LISTENER_FAILED, listener->failed);
-	aw_sheet_add(&visit->sheets[STAT_LISTENERS], &row);
+	aw_sheet_add(&visit->look->sheets[STAT_LISTENERS], &row);
 }
 
 static void add_cq(const struct visit *visit, const struct aw_stat_cq *cq)
@@ -300,7 +329,7 @@ static void add_cq(const struct visit *visit, const struct aw_stat_cq *cq)
 	aw_sheet_put(&row, CQ_CQES, cq->cqes);
 	strcpy(row.fields[CQ_CHANNEL], cq->channel ? "yes" : "no");
 	strcpy(row.fields[CQ_OVERFLOWED], cq->overflowed ? "yes" : "no");
-	aw_sheet_add(&visit->sheets[STAT_CQS], &row);
+	aw_sheet_add(&visit->look->sheets[STAT_CQS], &row);
 }
 
 // A process may open the device more than once.
@@ -353,28 +382,26 @@ static void add_process(const struct visit *visit, const struct aw_stat_head *he
 	aw_sheet_put(&row, PROCESS_TERMINATES_SENT, head->terminates_sent);
 	aw_sheet_put(&row, PROCESS_TERMINATES_RECEIVED, head->terminates_received);
 	aw_sheet_put(&row, PROCESS_ROWLESS, head->rowless);
-	aw_sheet_add(&visit->sheets[STAT_PROCESSES], &row);
+	aw_sheet_add(&visit->look->sheets[STAT_PROCESSES], &row);
 }
 
-static void add_all(pid_t pid, const struct aw_stat_copy *copy, struct stat_sockets *sockets,
-		    struct sheet *sheets)
+static void add_all(pid_t pid, const struct aw_stat_copy *copy, struct stat_look *look)
 {
-	struct visit visit = { .pid = pid, .sockets = sockets, .sheets = sheets };
+	struct visit visit = { .pid = pid, .look = look };
 
-	aw_stat_sockets_load(sockets, pid);
+	aw_stat_sockets_load(&look->sockets, pid);
 	for (uint32_t i = 0; i < copy->count; i++)
 		visit_row(&visit, &copy->rows[i]);
 	add_process(&visit, &copy->head);
 }
 
-bool aw_stat_collect(pid_t pid, bool asked, struct stat_sockets *sockets,
-		     struct sheet sheets[STAT_SHEETS])
+bool aw_stat_collect(pid_t pid, bool asked, struct stat_look *look)
 {
 	struct aw_stat_copy copy;
 	enum aw_stat_result result = aw_stat_read(pid, &copy);
 
 	if (result == AW_STAT_READ) {
-		add_all(pid, &copy, sockets, sheets);
+		add_all(pid, &copy, look);
 		free(copy.rows);
 		return true;
 	}

@@ -54,6 +54,8 @@ class Capture:
         """Waits until the command has ended; (FPDUs, streams, dropped records)."""
         said = self.command.communicate(timeout=60)[1]
         assert self.command.returncode == 0, said
+        counted = re.findall(r"(\d+) (?:FPDU|stream|record)(s?)\b", said.splitlines()[-1])
+        assert [bool(plural) for _, plural in counted] == [number != "1" for number, _ in counted] and len(counted) == 3
         return [int(number) for number in re.findall(r"\d+", said.splitlines()[-1])]
 
     def stop(self):

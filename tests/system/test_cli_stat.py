@@ -3,14 +3,17 @@
 
 import contextlib
 import json
+import fcntl
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
 import struct
 import subprocess
 import sys
+import termios
 import time
 
 import pytest
@@ -111,6 +114,29 @@ def test_the_table(pinging):
     assert parts[1][2].split()[2:5] == ["rc", "rts", "tcp"]
 
 
+def on_terminal(width, *args):
+    """The lines that the command prints on a terminal of that width."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    text = b""
+    with subprocess.Popen([str(ANYWARP), "stat", *map(str, args)], stdin=subprocess.DEVNULL, stdout=its) as command:
+        os.close(its)
+        with contextlib.suppress(OSError):  # EIO is the end
+            while some := os.read(ours, 65536):
+                text += some
+        os.close(ours)
+    assert command.returncode == 0
+    return text.decode().splitlines()
+
+
+def joined(lines):
+    """The tables of one part, which may be several: the titles, and each row's fields, of all of them."""
+    rows = [re.split("  +", line.strip()) for line in lines]
+    titles = [at for at, row in enumerate(rows) if row[0] == "pid"]
+    height = titles[1] if len(titles) > 1 else len(rows)
+    return [[field for at in titles for field in rows[at + line][2 if at else 0:]] for line in range(height)], len(titles)
+
+
 def test_a_stream_through_memory(start, port):
     server = start.server("rping -s -a 127.0.0.1", port)
     client = start(f"rping -c -a 127.0.0.1 -p {port} -C 100000000")
@@ -124,8 +150,15 @@ def test_watch_until_the_process_ends(pinging, reaped):
     server, client = pinging
     with subprocess.Popen([str(ANYWARP), "stat", "--json", "--watch", "0.1", str(client.pid)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watcher:
-        counts = [json.loads(watcher.stdout.readline())["qps"][0]["bytes_out"] for _ in range(3)]
-        assert counts == sorted(counts)
+        looks = [json.loads(watcher.stdout.readline()) for _ in range(3)]
+        times, qps = [look["time"] for look in looks], [look["qps"][0] for look in looks]
+        assert times == sorted(times) and abs(times[0] - time.time()) < 60
+        for name in ("bytes_out", "bytes_in", "messages_out", "messages_in"):
+            rates = [qp[f"{name}_per_s"] for qp in qps]
+            assert rates[0] is None and min(rates[1:]) > 0
+            for at in (1, 2):
+                grown = qps[at][name] - qps[at - 1][name]
+                assert grown > 0 and rates[at] == pytest.approx(grown / (times[at] - times[at - 1]), rel=0.1)
         freeze(server)
         if reaped:
             client.kill()
@@ -133,6 +166,36 @@ def test_watch_until_the_process_ends(pinging, reaped):
             os.kill(client.pid, signal.SIGKILL)
         assert watcher.communicate(timeout=60)[1] == ""
     assert watcher.returncode == 0
+
+
+def test_watch_shows_the_time_and_rates(pinging):
+    _, client = pinging
+    with subprocess.Popen([str(ANYWARP), "stat", "--watch", "0.2", str(client.pid)], stdout=subprocess.PIPE,
+                          text=True) as watcher:
+        lines = [watcher.stdout.readline().rstrip() for _ in range(24)]
+        watcher.kill()
+    looks = [at for at, line in enumerate(lines) if re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d, every 0.2 s", line)]
+    assert looks == [0, looks[1]] and lines[looks[1] - 1] == ""
+    found = [dict(zip(*(re.split("  +", line.strip()) for line in lines[at + 7:at + 9]))) for at in looks]
+    assert found[0]["bytes out/s"] == found[0]["messages in/s"] == "-"
+    assert all(int(found[1][f"{name}/s"]) > 0 for name in ("bytes out", "bytes in", "messages out", "messages in"))
+    assert "/s" not in stat(client.pid).stdout
+
+
+def test_a_rate_is_not_known_of_a_qp_that_takes_the_number_of_another():
+    with forged(head(), f"{HEAD}:{qp_row(16, 1000).hex()}") as process:
+        fd, = (fd for fd in os.listdir(f"/proc/{process.pid}/fd") if "anywarp-stat" in os.readlink(f"/proc/{process.pid}/fd/{fd}"))
+        with open(f"/proc/{process.pid}/fd/{fd}", "r+b", buffering=0) as table, \
+                subprocess.Popen([str(ANYWARP), "stat", "--json", "--watch", "0.1", str(process.pid)],
+                                 stdout=subprocess.PIPE, text=True) as watcher:
+            def rate():
+                return json.loads(watcher.stdout.readline())["qps"][0]["bytes_out_per_s"]
+
+            assert [rate(), rate()] == [None, 0]
+            os.pwrite(table.fileno(), qp_row(16, 10), HEAD)
+            wait_for(lambda: rate() is None, "look without a rate")
+            assert rate() == 0
+            watcher.kill()
 
 
 def test_processes_that_end_meanwhile():
@@ -233,12 +296,85 @@ def test_the_fd_of_a_row_may_be_any():
     assert [(qp["local"], qp["peer"], qp["rtt_us"]) for qp in found] == [(None, None, None), (None, "0.0.0.0:9", None)]
 
 
+# --- on a terminal
+
+def qp_row(number, count):
+    """A row as the layout has it: of a stream without a socket, whose peer is 192.0.2.N."""
+    return struct.pack("=IIIIIiHHI16sQQQQQQQIIIIIHH", 2, number, 1 << 8, 0, 0, -1, 2, 7174, 1,
+                       bytes((192, 0, 2, number & 0xFF)), *[count] * 6, 0, 0, 0, 0, 0, 0, 0, 1)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 400])
+def test_the_table_on_a_terminal(width):
+    """It is as wide as the terminal at the most, and has what a file has; each part of it begins with the same two columns."""
+    rows = b"".join(qp_row(number, 1 << 50) for number in range(16, 20))
+    with forged(head(end=4), f"{HEAD}:{rows.hex()}") as process:
+        lines = on_terminal(width, process.pid)
+        in_file = stat(process.pid).stdout.split("\n\n")[1].splitlines()
+    assert max(map(len, lines)) <= width
+    part = "\n".join(lines).split("\n\n")[1].splitlines()
+    assert part[0] == "queue pairs"
+    whole, _ = joined(in_file[1:])
+    found, count = joined(part[1:])
+    assert found == whole and len(whole) == 5 and whole[1][5:7] == ["192.0.2.16:7174", str(1 << 50)]
+    assert (count == 1) is (width >= max(map(len, in_file)))
+
+
+def test_a_terminal_narrower_than_a_column():
+    """Each column stands alone beside those that name the row."""
+    with forged(head(end=1), f"{HEAD}:{qp_row(16, 1).hex()}") as process:
+        lines = on_terminal(10, process.pid)
+        _, count = joined(lines[lines.index("queue pairs") + 1:])
+    assert count == 16
+
+
 # --- who may ask, and how
 
 def test_a_process_without_a_device():
     done = stat(os.getpid())
     assert done.returncode == 1
     assert f"process {os.getpid()} has no device of anywarp open" in done.stderr
+
+
+PEER = "import ctypes, sys; ctypes.CDLL(sys.argv[1]); print(flush=True); sys.stdin.read()"
+
+
+@contextlib.contextmanager
+def loaded(library):
+    with subprocess.Popen([sys.executable, "-c", PEER, library], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        yield process
+        process.stdin.close()
+
+
+def test_a_process_on_another_library(tmp_path):
+    """As behind a script that sets LD_LIBRARY_PATH anew."""
+    other = tmp_path / "libibverbs.so.1.14.44"
+    shutil.copy(next(pathlib.Path("/lib").glob("*-linux-gnu*/libz.so.1")), other)
+    with loaded(str(other)) as process:
+        done = stat(process.pid)
+    assert done.returncode == 1
+    assert f"process {process.pid} runs on {other}, not on anywarp's library: its LD_LIBRARY_PATH was set anew" in done.stderr
+
+
+@pytest.mark.skipif(bool(os.environ.get("ANYWARP_SAN")), reason="the sanitizer's library has to come first")
+def test_a_process_on_our_library_without_a_device():
+    with loaded(str(BUILD / "lib" / "libibverbs.so.1")) as process:
+        done = stat(process.pid)
+    assert done.returncode == 1 and f"process {process.pid} has no device of anywarp open" in done.stderr
+
+
+@pytest.mark.skipif(bool(os.environ.get("ANYWARP_SAN")), reason="sanitizers need /proc")
+@pytest.mark.parametrize("args", ["stat", "stat --json", "stat 1", "stat --watch 1", "capture -w /dev/null 1",
+                                  "sockets --status", "sockets --status 1"])
+def test_without_processes_in_proc(args):
+    done = subprocess.run(["unshare", "--mount", "--map-root-user", "sh", "-c",
+                           f"mount -t tmpfs none /proc || exit 9; exec {ANYWARP} {args}"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode == 9 or "unshare" in done.stderr:
+        pytest.skip(f"no namespaces here: {done.stderr}")
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr == f"anywarp {args.split()[0]}: there are no processes in /proc: mount -t proc proc /proc\n"
 
 
 def test_no_such_process():
@@ -286,7 +422,9 @@ def test_the_manual_has_every_option_and_column(pinging):
     helped = subprocess.run([str(ANYWARP), "help", "stat"], capture_output=True, text=True, check=True).stdout
     for option in set(re.findall(r"--[a-z]+", helped)):
         assert re.search(rf"^\.(B|BI) {option}\b", page, re.M), option
-    for name, rows in stat_json(pinging[0].pid).items():
+    found = stat_json(pinging[0].pid)
+    assert found.pop("time") and re.search(r"\btime\b", page)
+    for name, rows in found.items():
         assert re.search(rf"\b{name}\b", page), name
         for column in rows[0]:
             assert re.search(rf"\b{column}\b", page), column
