@@ -187,8 +187,7 @@ static bool find_in(const char *dirs, const char *name, int mode, char path[PATH
 	return false;
 }
 
-// Writes the path of the program: of one in PATH, the first for which access(2) grants the mode. False when there is none.
-static bool find_program(const char *name, int mode, char path[PATH_MAX])
+bool aw_launch_find(const char *name, int mode, char path[PATH_MAX])
 {
 	const char *dirs = getenv("PATH");
 	char usual[PATH_MAX];
@@ -208,7 +207,7 @@ static void warn_if_privileged(const char *who, const char *name)
 	char path[PATH_MAX];
 	struct stat file;
 
-	if (!find_program(name, X_OK, path) || stat(path, &file) != 0)
+	if (!aw_launch_find(name, X_OK, path) || stat(path, &file) != 0)
 		return;
 	if ((file.st_mode & S_ISUID && file.st_uid != geteuid()) ||
 	    (file.st_mode & S_ISGID && file.st_gid != getegid()) ||
@@ -222,13 +221,13 @@ static void warn_if_privileged(const char *who, const char *name)
 static int explain_exec_error(const char *who, const char *name, int error)
 {
 	char path[PATH_MAX];
-	bool found = find_program(name, X_OK, path);
+	bool found = aw_launch_find(name, X_OK, path);
 
 	/*
 	 * execvp returns EACCES, too, when a directory of PATH may not be searched: then it has
 	 * found no program.
 	 */
-	if (error == EACCES && !found && !strchr(name, '/') && !find_program(name, F_OK, path))
+	if (error == EACCES && !found && !strchr(name, '/') && !aw_launch_find(name, F_OK, path))
 		error = ENOENT;
 	switch (error) {
 	case ENOENT:

@@ -42,6 +42,9 @@ __attribute__((warn_unused_result)) bool aw_launch_environment(const struct laun
 __attribute__((warn_unused_result)) bool aw_launch_preload(const char *who, const char *dir,
 							   const char *library);
 
+// Writes the path of the program: of one in PATH, the first for which access(2) grants the mode. False when there is none.
+bool aw_launch_find(const char *name, int mode, char path[PATH_MAX]);
+
 // Becomes the program, or prints why not and returns the exit status.
 int aw_launch_exec(const struct launch *launch, char **command);
 

@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "cli/launch.h"
 #include "cli/paths.h"
-#include "cli/preload.h"
+#include "cli/run_notes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,18 +59,6 @@ static bool parse(char **argv, struct launch *launch, char ***command)
 	return true;
 }
 
-static void note_preload(void)
-{
-	const char *where;
-	char file[PATH_MAX];
-
-	if (aw_preload_find(file, &where))
-		fprintf(stderr,
-			"anywarp run: note: %s names %s, which the loader takes before anywarp's: the "
-			"program will not run over anywarp\n",
-			where, file);
-}
-
 static int run(int argc, char **argv)
 {
 	struct launch launch = { .who = "anywarp run" };
@@ -88,7 +76,7 @@ static int run(int argc, char **argv)
 	if (!aw_launch_environment(&launch, dir) ||
 	    (needs_device_files() && !aw_paths_export(launch.who, dir)))
 		return CLI_RUN_FAILED;
-	note_preload();
+	aw_run_notes(*command);
 	return aw_launch_exec(&launch, command);
 }
 

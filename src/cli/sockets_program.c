@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The look at the program that is to be run: a preloaded library must be able to see its sockets where a rule says that they are
 // iWARP and nothing else. The program's file is looked for as execvp(3) does, and read as the kernel does.
-#include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +10,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "cli/elf.h"
 #include "cli/sockets.h"
 
-#define HEADERS_MAX 64
 #define NOTES_MAX 4096
 #define GO_NOTE "Go" // the owner of the note with a Go program's build id
 
@@ -62,25 +60,15 @@ static bool has_note_of_go(int fd, const ElfW(Phdr) * header)
 // Judges an ELF file; any other file is an interpreter's, or the exec's to refuse.
 static const char *judge_elf(int fd)
 {
-	ElfW(Phdr) headers[HEADERS_MAX];
-	bool has_interpreter = false, is_go = false;
-	ElfW(Ehdr) start;
-	size_t bytes;
+	struct elf elf;
 
-	if (pread(fd, &start, sizeof(start), 0) != (ssize_t)sizeof(start) ||
-	    memcmp(start.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    start.e_phentsize != sizeof(headers[0]) || start.e_phnum > HEADERS_MAX)
+	if (!aw_elf_read(fd, &elf))
 		return NULL;
-	bytes = start.e_phnum * sizeof(headers[0]);
-	if (pread(fd, headers, bytes, (off_t)start.e_phoff) != (ssize_t)bytes)
-		return NULL;
-	for (unsigned i = 0; i < start.e_phnum; i++) {
-		has_interpreter |= headers[i].p_type == PT_INTERP;
-		is_go |= headers[i].p_type == PT_NOTE && has_note_of_go(fd, &headers[i]);
-	}
-	if (is_go)
-		return "it is a Go program, which makes its own system calls";
-	return has_interpreter ? NULL : "it is linked statically, and so loads no library";
+	for (size_t i = 0; i < elf.count; i++)
+		if (elf.headers[i].p_type == PT_NOTE && has_note_of_go(fd, &elf.headers[i]))
+			return "it is a Go program, which makes its own system calls";
+	return aw_elf_has_interpreter(&elf) ? NULL
+					    : "it is linked statically, and so loads no library";
 }
 
 static const char *judge_rights(int fd)

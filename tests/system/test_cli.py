@@ -75,6 +75,56 @@ def test_run_puts_our_libraries_first_and_keeps_the_rest():
     assert done.stdout == f"{LIBDIR}:/a:/b\n"
 
 
+def system_library(name):
+    found = sorted(pathlib.Path("/usr/lib").glob(f"*-linux-gnu*/{name}"))
+    if not found:
+        pytest.skip(f"no {name} here")
+    return found[0]
+
+
+@pytest.mark.skipif(bool(os.environ.get("ANYWARP_SAN")), reason="the sanitizer's library has to come first")
+def test_run_notes_a_library_that_is_preloaded_before_ours():
+    other = str(system_library("libibverbs.so.1"))
+    for listed in (other, f"/no/such.so:{other}", f"{LIBDIR}/libibverbs.so.1 {other}"):
+        done = anywarp("run", "echo", "here", LD_PRELOAD=listed)
+        assert done.stdout == "here\n"
+        assert f"anywarp run: note: LD_PRELOAD names {other}, which the loader takes before anywarp's" in done.stderr
+    for listed in ("", "libibverbs.so.1", f"{LIBDIR}/libibverbs.so.1:{LIBDIR}/librdmacm.so.1"):
+        assert "note:" not in anywarp("run", "true", LD_PRELOAD=listed).stderr
+
+
+@pytest.mark.parametrize("line, noted", [
+    ("LD_LIBRARY_PATH=/opt/lib exec echo here", True), ("unset LD_LIBRARY_PATH; echo here", True),
+    ("export LD_LIBRARY_PATH=/opt/lib:$LD_LIBRARY_PATH; echo here", False),
+    ("export LD_LIBRARY_PATH=${LD_LIBRARY_PATH}:/opt/lib; echo here", False), ("echo here", False)])
+def test_run_notes_a_script_that_sets_the_path_of_libraries_anew(tmp_path, line, noted):
+    script = tmp_path / "script"
+    script.write_text(f"#!/bin/sh\n{line}\n")
+    script.chmod(0o755)
+    for path, env in ((str(script), {}), ("script", {"PATH": f"{tmp_path}:{os.environ['PATH']}"})):
+        done = anywarp("run", path, **env)
+        assert done.returncode == 0 and done.stdout == "here\n"
+        assert (f"note: {script} is a script that sets LD_LIBRARY_PATH anew" in done.stderr) is noted
+        assert noted or not done.stderr
+
+
+@pytest.mark.parametrize("flags, words", [
+    ((), None), (("-static",), "is linked statically"), (("-static-pie",), "is linked statically"),
+    (("-Wl,--disable-new-dtags,-rpath,/no/such:{}",), "has an RPATH, by which the loader takes {}/libibverbs.so.1"),
+    (("-Wl,--disable-new-dtags,-rpath,/no/such",), None), (("-Wl,--enable-new-dtags,-rpath,{}",), None)])
+def test_run_notes_a_program_that_takes_none_of_our_libraries(tmp_path, flags, words):
+    other = str(system_library("libibverbs.so.1").parent)
+    compiler = shutil.which("cc")
+    if not compiler:
+        pytest.skip("no compiler")
+    source = tmp_path / "program.c"
+    source.write_text("int main(void) { return 3; }\n")
+    subprocess.run([compiler, "-o", str(tmp_path / "program"), str(source), *(flag.format(other) for flag in flags)], check=True)
+    done = anywarp("run", str(tmp_path / "program"))
+    assert done.returncode == 3
+    assert done.stderr == "" if words is None else f"note: {tmp_path}/program {words.format(other)}" in done.stderr
+
+
 def test_run_passes_arguments_and_status_unchanged():
     done = anywarp("run", "sh", "-c", 'printf "%s|" "$@"; exit 42', "sh", "--log", "a b", "--")
     assert done.returncode == 42

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The loader takes a library of LD_PRELOAD first, then one of the program's RPATH, then one of LD_LIBRARY_PATH. The program is judged
+// by its file: what it becomes later, 'anywarp stat' tells.
+#define _GNU_SOURCE // strchrnul
+#include "cli/run_notes.h"
+
+#include "cli/cli.h"
+#include "cli/elf.h"
+#include "cli/launch.h"
+#include "cli/preload.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SCRIPT_MAX 65536
+#define NOTE "anywarp run: note: "
+#define PATH_ENV "LD_LIBRARY_PATH"
+
+static void note_preload(void)
+{
+	const char *where;
+	char file[PATH_MAX];
+
+	if (aw_preload_find(file, &where))
+		fprintf(stderr,
+			NOTE
+			"%s names %s, which the loader takes before anywarp's: the program will "
+			"not run over anywarp\n",
+			where, file);
+}
+
+static void note_rpath(const char *program, const char *list)
+{
+	static const char *const names[] = { CLI_VERBS_LIB, CLI_RDMACM_LIB };
+	char file[PATH_MAX];
+
+	for (const char *end = list; *list; list = *end ? end + 1 : end) {
+		end = strchrnul(list, ':');
+		for (int i = 0; i < 2; i++) {
+			if (snprintf(file, sizeof(file), "%.*s/%s", (int)(end - list), list,
+				     names[i]) >= PATH_MAX ||
+			    access(file, R_OK) != 0)
+				continue;
+			fprintf(stderr,
+				NOTE
+				"%s has an RPATH, by which the loader takes %s before anywarp's: "
+				"put anywarp's in LD_PRELOAD\n",
+				program, file);
+			return;
+		}
+	}
+}
+
+// A program that was not found yet, or is no file, is the exec's to refuse.
+static void note_elf(const char *program, const struct elf *elf)
+{
+	char list[PATH_MAX];
+
+	if (!aw_elf_has_interpreter(elf))
+		fprintf(stderr,
+			NOTE "%s is linked statically, and so loads no library of anywarp's\n",
+			program);
+	else if (aw_elf_rpath(elf, list))
+		note_rpath(program, list);
+}
+
+// True where the script assigns the variable, and never reads it.
+static bool resets_path(const char *script)
+{
+	return (strstr(script, PATH_ENV "=") || strstr(script, "unset " PATH_ENV)) &&
+	       !strstr(script, "$" PATH_ENV) && !strstr(script, "${" PATH_ENV);
+}
+
+static void note_script(const char *program, int fd)
+{
+	char text[SCRIPT_MAX];
+	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
+
+	text[len > 0 ? len : 0] = '\0';
+	if (!strncmp(text, "#!", 2) && resets_path(text))
+		fprintf(stderr,
+			NOTE "%s is a script that sets " PATH_ENV
+			     " anew, without anywarp's directory: what it starts will not run over "
+			     "anywarp\n",
+			program);
+}
+
+void aw_run_notes(const char *program)
+{
+	char path[PATH_MAX];
+	struct elf elf;
+	int fd = -1;
+
+	note_preload();
+	if (aw_launch_find(program, X_OK, path))
+		fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (aw_elf_read(fd, &elf))
+		note_elf(path, &elf);
+	else
+		note_script(path, fd);
+	close(fd);
+}
