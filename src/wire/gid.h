@@ -26,6 +26,12 @@ static inline bool gid_is_ipv4(const uint8_t *gid)
 	return memcmp(gid, prefix, GID_IPV4_AT) == 0;
 }
 
+/* True for an IPv6 address that means an end of one link alone: another link may have an equal one. */
+static inline bool gid_is_link_local(const uint8_t *gid)
+{
+	return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
+}
+
 /* addr: four octets in network order, as struct in_addr has them. */
 static inline void gid_of_ipv4(uint8_t *gid, const void *addr)
 {

@@ -45,6 +45,8 @@ static struct pair request_of_peer(const struct aw_pair *told)
 	return request;
 }
 
+static const struct sockaddr_storage nowhere; /* the address of a Request matters on a link alone */
+
 static const struct {
 	const char *a, *b;
 	uint32_t a_qpn, b_qpn;
@@ -92,8 +94,9 @@ static void judge__of_two_calls_one_stays(void **state)
 	for (size_t i = 0; i < PAIRS; i++) {
 		struct aw_pair here = pair_at(i), there = other_way(&here);
 		struct pair to_here = request_of_peer(&here), to_there = request_of_peer(&there);
-		bool here_accepts = aw_pair_judge(AW_PAIR_ASKED, &here, &to_here) == AW_PAIR_ACCEPT;
-		bool there_accepts = aw_pair_judge(AW_PAIR_ASKED, &there, &to_there) ==
+		bool here_accepts = aw_pair_judge(AW_PAIR_ASKED, &here, &to_here, &nowhere) ==
+				    AW_PAIR_ACCEPT;
+		bool there_accepts = aw_pair_judge(AW_PAIR_ASKED, &there, &to_there, &nowhere) ==
 				     AW_PAIR_ACCEPT;
 
 		assert_true(here_accepts != there_accepts);
@@ -109,8 +112,10 @@ static void judge__a_call_under_way_gives_way(void **state)
 		struct aw_pair here = pair_at(i);
 		struct pair request = request_of_peer(&here);
 
-		assert_int_equal(aw_pair_judge(AW_PAIR_CALLING, &here, &request), AW_PAIR_ACCEPT);
-		assert_int_equal(aw_pair_judge(AW_PAIR_WAITING, &here, &request), AW_PAIR_ACCEPT);
+		assert_int_equal(aw_pair_judge(AW_PAIR_CALLING, &here, &request, &nowhere),
+				 AW_PAIR_ACCEPT);
+		assert_int_equal(aw_pair_judge(AW_PAIR_WAITING, &here, &request, &nowhere),
+				 AW_PAIR_ACCEPT);
 	}
 }
 
@@ -125,14 +130,32 @@ static void judge__a_stranger_is_rejected(void **state)
 	qpn.src_qpn++;
 	gid.src_gid[15]++;
 	for (size_t i = 0; i < 3; i++) {
-		assert_int_equal(aw_pair_judge(phases[i], &told, &qpn), AW_PAIR_REJECT);
-		assert_int_equal(aw_pair_judge(phases[i], &told, &gid), AW_PAIR_REJECT);
+		assert_int_equal(aw_pair_judge(phases[i], &told, &qpn, &nowhere), AW_PAIR_REJECT);
+		assert_int_equal(aw_pair_judge(phases[i], &told, &gid, &nowhere), AW_PAIR_REJECT);
 	}
-	assert_int_equal(aw_pair_match(&told, &qpn), PAIR_OTHER_PEER);
-	assert_int_equal(aw_pair_match(&told, &gid), PAIR_OTHER_PEER);
+	assert_int_equal(aw_pair_match(&told, &qpn, &nowhere), PAIR_OTHER_PEER);
+	assert_int_equal(aw_pair_match(&told, &gid, &nowhere), PAIR_OTHER_PEER);
 	qpn = request_of_peer(&told);
 	qpn.dst_qpn++;
-	assert_int_equal(aw_pair_match(&told, &qpn), PAIR_NO_QP);
+	assert_int_equal(aw_pair_match(&told, &qpn, &nowhere), PAIR_NO_QP);
+}
+
+/* Another host may have the address on another link. */
+static void match__of_a_link_local_address_on_its_link(void **state)
+{
+	struct aw_pair told = pair_of("fe80::2", 9, "fe80::1", 5);
+	struct pair request = request_of_peer(&told);
+	struct sockaddr_storage from;
+
+	(void)state;
+	told.remote.scope = 7;
+	aw_pair_address(&told.remote, 0, &from);
+	assert_int_equal(aw_pair_match(&told, &request, &from), PAIR_OK);
+	((struct sockaddr_in6 *)&from)->sin6_scope_id = 8;
+	assert_int_equal(aw_pair_match(&told, &request, &from), PAIR_OTHER_PEER);
+	assert_int_equal(aw_pair_judge(AW_PAIR_WAITING, &told, &request, &from), AW_PAIR_REJECT);
+	told.remote.scope = 0;
+	assert_int_equal(aw_pair_match(&told, &request, &from), PAIR_OK);
 }
 
 /* Also one that is connected, to whomever: the peer may be ahead. */
@@ -145,7 +168,7 @@ static void judge__a_qp_that_was_told_nothing_yet_lets_wait(void **state)
 	(void)state;
 	request.src_qpn++;
 	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(aw_pair_judge(phases[i], &told, &request), AW_PAIR_HOLD);
+		assert_int_equal(aw_pair_judge(phases[i], &told, &request, &nowhere), AW_PAIR_HOLD);
 }
 
 static void address__and_back(void **state)
@@ -214,6 +237,7 @@ int main(void)
 		cmocka_unit_test(judge__of_two_calls_one_stays),
 		cmocka_unit_test(judge__a_call_under_way_gives_way),
 		cmocka_unit_test(judge__a_stranger_is_rejected),
+		cmocka_unit_test(match__of_a_link_local_address_on_its_link),
 		cmocka_unit_test(judge__a_qp_that_was_told_nothing_yet_lets_wait),
 		cmocka_unit_test(address__and_back),
 		cmocka_unit_test(address__families_ports_and_scopes),

@@ -29,7 +29,7 @@ void aw_pair_address(const struct aw_pair_end *end, uint16_t port, struct sockad
 	in6->sin6_family = AF_INET6;
 	in6->sin6_port = htons(port);
 	memcpy(&in6->sin6_addr, end->gid, GID_LEN);
-	if (IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
+	if (gid_is_link_local(end->gid))
 		in6->sin6_scope_id = end->scope;
 }
 
@@ -65,12 +65,20 @@ bool aw_pair_is_from(const struct pair *request, const struct sockaddr_storage *
 	return !memcmp(gid, request->src_gid, GID_LEN);
 }
 
-enum pair_answer aw_pair_match(const struct aw_pair *told, const struct pair *request)
+static bool is_on_link(const struct aw_pair_end *end, const struct sockaddr_storage *from)
+{
+	return !gid_is_link_local(end->gid) || !end->scope ||
+	       ((const struct sockaddr_in6 *)from)->sin6_scope_id == end->scope;
+}
+
+enum pair_answer aw_pair_match(const struct aw_pair *told, const struct pair *request,
+			       const struct sockaddr_storage *from)
 {
 	if (request->dst_qpn != told->local.qpn)
 		return PAIR_NO_QP;
 	if (request->src_qpn != told->remote.qpn ||
-	    memcmp(request->src_gid, told->remote.gid, GID_LEN) != 0)
+	    memcmp(request->src_gid, told->remote.gid, GID_LEN) != 0 ||
+	    !is_on_link(&told->remote, from))
 		return PAIR_OTHER_PEER;
 	return PAIR_OK;
 }
@@ -83,7 +91,7 @@ static enum aw_pair_verdict judge_call(enum aw_pair_phase phase, const struct aw
 }
 
 enum aw_pair_verdict aw_pair_judge(enum aw_pair_phase phase, const struct aw_pair *told,
-				   const struct pair *request)
+				   const struct pair *request, const struct sockaddr_storage *from)
 {
 	switch (phase) {
 	case AW_PAIR_UNTOLD:
@@ -96,5 +104,5 @@ enum aw_pair_verdict aw_pair_judge(enum aw_pair_phase phase, const struct aw_pai
 	case AW_PAIR_ASKED:
 		break;
 	}
-	return aw_pair_match(told, request) ? AW_PAIR_REJECT : judge_call(phase, told);
+	return aw_pair_match(told, request, from) ? AW_PAIR_REJECT : judge_call(phase, told);
 }

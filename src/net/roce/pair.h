@@ -54,12 +54,16 @@ bool aw_pair_is_self(const struct aw_pair *told);
 /* True when request comes from the address that it names. */
 bool aw_pair_is_from(const struct pair *request, const struct sockaddr_storage *peer);
 
-/* PAIR_OK, or why a Request is not from the peer that the program named. */
-enum pair_answer aw_pair_match(const struct aw_pair *told, const struct pair *request);
+/*
+ * PAIR_OK, or why a Request is not from the peer that the program named. from: the address that it comes from, which it
+ * names; a link-local one names the peer on its link alone.
+ */
+enum pair_answer aw_pair_match(const struct aw_pair *told, const struct pair *request,
+			       const struct sockaddr_storage *from);
 
 /* The decision on a Request that comes from the address that it names. */
 enum aw_pair_verdict aw_pair_judge(enum aw_pair_phase phase, const struct aw_pair *told,
-				   const struct pair *request);
+				   const struct pair *request, const struct sockaddr_storage *from);
 
 /* True when the incarnation a is later than b: incarnations wrap. */
 static inline bool aw_pair_is_later(uint32_t a, uint32_t b)

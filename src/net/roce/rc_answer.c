@@ -147,6 +147,12 @@ static void on_held(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 	aw_rc_sweep(&litter);
 }
 
+static enum pair_answer match(const struct aw_rc *rc, const struct aw_conn *conn,
+			      const struct pair *request)
+{
+	return aw_pair_match(&rc->told.pair, request, &aw_conn_info(conn)->peer);
+}
+
 /* The latest Request of the QP's peer; NULL when there is none. */
 static struct aw_rc_held *latest(struct aw_rc *rc)
 {
@@ -155,7 +161,7 @@ static struct aw_rc_held *latest(struct aw_rc *rc)
 	for (int i = 0; i < AW_RC_HELD_MAX; i++) {
 		struct aw_rc_held *held = &rc->held[i];
 
-		if (!held->conn || aw_pair_match(&rc->told.pair, &held->request))
+		if (!held->conn || match(rc, held->conn, &held->request))
 			continue;
 		if (!best || aw_pair_is_later(held->request.incarnation, best->request.incarnation))
 			best = held;
@@ -171,7 +177,7 @@ static void reject_strangers(struct aw_rc *rc, struct aw_rc_litter *litter)
 
 		if (!held->conn)
 			continue;
-		answer = aw_pair_match(&rc->told.pair, &held->request);
+		answer = match(rc, held->conn, &held->request);
 		if (!answer)
 			continue;
 		reject_held(rc, held, answer, litter);
@@ -201,7 +207,7 @@ void aw_rc_drop_held_until(struct aw_rc *rc, uint32_t incarnation, struct aw_rc_
 	for (int i = 0; i < AW_RC_HELD_MAX; i++) {
 		struct aw_rc_held *held = &rc->held[i];
 
-		if (!held->conn || aw_pair_match(&rc->told.pair, &held->request) ||
+		if (!held->conn || match(rc, held->conn, &held->request) ||
 		    aw_pair_is_later(held->request.incarnation, incarnation))
 			continue;
 		reject_held(rc, held, PAIR_BUSY, litter);
@@ -246,7 +252,8 @@ static void take_request(struct aw_rc *rc, struct aw_conn *conn, const struct pa
 	pthread_mutex_lock(&rc->lock);
 	aw_rc_look(rc, &litter);
 	verdict = rc->ended ? AW_PAIR_REJECT
-			    : aw_pair_judge(aw_rc_phase(rc), &rc->told.pair, request);
+			    : aw_pair_judge(aw_rc_phase(rc), &rc->told.pair, request,
+					    &aw_conn_info(conn)->peer);
 	switch (verdict) {
 	case AW_PAIR_ACCEPT:
 		aw_rc_drop_call(rc, &litter);
@@ -258,8 +265,7 @@ static void take_request(struct aw_rc *rc, struct aw_conn *conn, const struct pa
 		hold(rc, conn, request, &litter);
 		break;
 	case AW_PAIR_REJECT:
-		reject(conn, request,
-		       rc->ended ? PAIR_NO_QP : aw_pair_match(&rc->told.pair, request));
+		reject(conn, request, rc->ended ? PAIR_NO_QP : match(rc, conn, request));
 		aw_rc_drop(&litter, conn);
 		break;
 	}

@@ -141,7 +141,8 @@ static enum pair_answer read_reply(const struct aw_rc *rc, const struct aw_conn 
 
 	if (!result->pd || !pair_get(result->pd, result->pd_len, reply))
 		return PAIR_MALFORMED;
-	return reply->answer ? reply->answer : aw_pair_match(&rc->told.pair, reply);
+	return reply->answer ? reply->answer
+			     : aw_pair_match(&rc->told.pair, reply, &aw_conn_info(conn)->peer);
 }
 
 static bool on_accepted(struct aw_rc *rc, struct aw_conn *conn, struct aw_rc_litter *litter)
