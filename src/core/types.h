@@ -165,7 +165,7 @@ struct aw_cqe {
 	uint32_t byte_len; /* octets received or, WRITE_IMM, written (AW_RQ); read, atomics: 8 */
 	uint32_t inv_or_imm;
 	uint32_t flags; /* enum aw_wc_flag */
-	uint32_t vendor_err; /* the enum aw_error behind a bad status, or 0 */
+	uint32_t vendor_err; /* the enum aw_error behind a bad status, or 0; of UD the link */
 	uint32_t src_qpn; /* of a datagram: the QP that sent it */
 	uint8_t sl; /* likewise: the service level that verbs show */
 };

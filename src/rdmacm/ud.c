@@ -9,6 +9,7 @@
 #include "rdmacm/address.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,15 +61,30 @@ void aw_cm_ud_drop_inherited(struct aw_cm_id *cm)
 		aw_sidr_ask_destroy(cm->ud->ask);
 }
 
+/* The link of an address that means one alone; 0: any. */
+static uint32_t link_of(const struct sockaddr *addr)
+{
+	return addr->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)addr)->sin6_scope_id : 0;
+}
+
+/* An entry whose interface could not be found may be on any link. */
+static bool is_own(const struct rdma_cm_id *id, const struct ibv_gid_entry *entry)
+{
+	const struct rdma_addr *addr = &id->route.addr;
+	uint32_t link = link_of(&addr->src_addr);
+
+	return memcmp(&entry->gid, &addr->addr.ibaddr.sgid, sizeof(entry->gid)) == 0 &&
+	       (!link || !entry->ndev_ifindex || entry->ndev_ifindex == link);
+}
+
 int aw_cm_ud_source(const struct rdma_cm_id *id, struct ibv_gid_entry *entry)
 {
-	const union ibv_gid *own = &id->route.addr.addr.ibaddr.sgid;
 	int err = 0;
 
 	/* ENODATA: an entry that is not used, with others behind it. */
 	for (uint32_t i = 0; !err || err == ENODATA; i++) {
 		err = ibv_query_gid_ex(id->verbs, id->port_num, i, entry, 0);
-		if (!err && memcmp(&entry->gid, own, sizeof(*own)) == 0)
+		if (!err && is_own(id, entry))
 			return 0;
 	}
 	return EADDRNOTAVAIL;

@@ -38,6 +38,7 @@ struct ud_route {
 	uint8_t dst[GID_LEN];
 	uint8_t traffic_class;
 	uint8_t hop_limit;
+	uint32_t ifindex; /* interface that it came in by; 0: not known. In no header */
 };
 
 /*

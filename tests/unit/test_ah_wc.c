@@ -12,23 +12,27 @@
 #include <infiniband/verbs.h>
 
 enum {
-	GIDS = 3,
+	GIDS = 4,
 	PORT = 1
 };
 
 static const union ibv_gid gids[GIDS] = {
-	{ .raw = { 0xfe, 0x80, [15] = 1 } },
+	{ .raw = { 0xfe, 0x80, [15] = 1 } }, // on the link of interface 10
 	{ .raw = { [10] = 0xff, [11] = 0xff, [12] = 192, [13] = 0, [14] = 2, [15] = 7 } },
 	{ .raw = { 0x20, 0x01, 0x0d, 0xb8, [15] = 9 } },
+	{ .raw = { 0xfe, 0x80, [15] = 1 } }, // and of 13
 };
 
 // The port's GID table, in place of the device.
-int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
+int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t index,
+		      struct ibv_gid_entry *entry, uint32_t flags, size_t size)
 {
 	(void)context;
+	(void)flags;
+	(void)size;
 	if (port_num != PORT || index >= GIDS)
-		return -1;
-	*gid = gids[index];
+		return EINVAL;
+	*entry = (struct ibv_gid_entry){ .gid = gids[index], .ndev_ifindex = 10 + index };
 	return 0;
 }
 
@@ -95,6 +99,23 @@ static void init_ah_from_wc__ipv6(void **state)
 	assert_int_equal(attr.grh.hop_limit, 0xff);
 }
 
+// The link that the work completion tells; where it tells none, the first.
+static void init_ah_from_wc__equal_addresses_of_two_links(void **state)
+{
+	static const union ibv_gid sender = { .raw = { 0xfe, 0x80, [15] = 2 } };
+	static const uint32_t told[][2] = { { 10, 0 }, { 13, 3 }, { 0, 0 }, { 77, 0 } };
+	struct ibv_grh grh = ipv6_header(&sender, &gids[0]);
+	struct ibv_ah_attr attr;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		struct ibv_wc wc = { .wc_flags = IBV_WC_GRH, .vendor_err = told[i][0] };
+
+		assert_int_equal(ibv_init_ah_from_wc(NULL, PORT, &wc, &grh, &attr), 0);
+		assert_int_equal(attr.grh.sgid_index, told[i][1]);
+	}
+}
+
 static void init_ah_from_wc__ipv4(void **state)
 {
 	static const union ibv_gid sender = {
@@ -155,6 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(init_ah_from_wc__without_grh_is_local),
 		cmocka_unit_test(init_ah_from_wc__ipv6),
+		cmocka_unit_test(init_ah_from_wc__equal_addresses_of_two_links),
 		cmocka_unit_test(init_ah_from_wc__ipv4),
 		cmocka_unit_test(init_ah_from_wc__unknown_receiver_fails),
 		cmocka_unit_test(init_ah_from_wc__neither_header_fails),

@@ -73,6 +73,12 @@ enum {
 	L3_IPV4 = 2,
 };
 
+/* Where the destination is an address of one link alone, vendor_err, which says nothing beside success, tells which link. */
+static uint32_t link_of(const struct ud_route *route)
+{
+	return gid_is_link_local(route->dst) ? route->ifindex : 0;
+}
+
 static void complete(struct aw_uqp *qp, const struct aw_rwqe *recv, enum aw_wc_status status,
 		     const struct aw_ud_arrival *arrival)
 {
@@ -81,6 +87,7 @@ static void complete(struct aw_uqp *qp, const struct aw_rwqe *recv, enum aw_wc_s
 		.wr_id = recv->wr_id,
 		.status = status,
 		.op = AW_OP_SEND,
+		.vendor_err = status == AW_WC_SUCCESS ? link_of(arrival->route) : 0,
 		.byte_len = UD_GRH_LEN + arrival->len,
 		.inv_or_imm = hdr->imm,
 		.src_qpn = hdr->src_qpn,

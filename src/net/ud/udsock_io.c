@@ -90,6 +90,7 @@ static void read_ipv6(const struct cmsghdr *c, struct ud_route *route)
 	if (c->cmsg_type == IPV6_PKTINFO) {
 		memcpy(&info, CMSG_DATA(c), sizeof(info));
 		memcpy(route->dst, &info.ipi6_addr, GID_LEN);
+		route->ifindex = info.ipi6_ifindex;
 	} else if (c->cmsg_type == IPV6_HOPLIMIT) {
 		route->hop_limit = octet_of(c);
 	} else if (c->cmsg_type == IPV6_TCLASS) {
@@ -152,18 +153,13 @@ bool aw_udsock_read(struct aw_udsock *sock)
 	return n == AW_UD_BATCH;
 }
 
-static bool is_link_local(const uint8_t *addr)
-{
-	return addr[0] == 0xfe && (addr[1] & 0xc0) == 0x80;
-}
-
 /*
  * To any other destination routing picks the interface: this host's own addresses are behind
  * another one.
  */
 static uint32_t leaves_by(const struct aw_ah *ah)
 {
-	return ud_addr_is_multicast(ah->dst) || is_link_local(ah->dst) ? ah->ifindex : 0;
+	return ud_addr_is_multicast(ah->dst) || gid_is_link_local(ah->dst) ? ah->ifindex : 0;
 }
 
 static socklen_t write_address(int family, const struct aw_ah *ah, uint16_t port,
