@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 
+#include <link.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -11,9 +12,47 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/*
+ * mlockall(2) with MCL_FUTURE locks all of a stack when it is made: glibc's 8 MiB are all that RLIMIT_MEMLOCK allows by default.
+ * The deepest of these threads uses 15 KiB, 20 under AddressSanitizer; the rest is for the program's handler of a fault.
+ */
+#define STACK_BYTES (256u << 10)
 #define SLICE_NS 100000u /* the shortest that the kernel gives */
 
 static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+
+static int add_thread_local(struct dl_phdr_info *object, size_t size, void *sum)
+{
+	(void)size;
+	for (int i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_TLS)
+			*(size_t *)sum +=
+				object->dlpi_phdr[i].p_memsz + object->dlpi_phdr[i].p_align;
+	return 0;
+}
+
+/* glibc puts the thread-local variables of the program and its libraries into the stack. */
+static size_t stack_bytes(void)
+{
+	size_t sum = STACK_BYTES;
+
+	dl_iterate_phdr(add_thread_local, &sum);
+	return sum;
+}
+
+static int create(pthread_t *thread, void *(*run)(void *arg), void *arg)
+{
+	pthread_attr_t attr;
+	int err = pthread_attr_init(&attr);
+
+	if (err)
+		return err;
+	err = pthread_attr_setstacksize(&attr, stack_bytes());
+	if (!err)
+		err = pthread_create(thread, &attr, run, arg);
+	pthread_attr_destroy(&attr);
+	return err;
+}
 
 int aw_thread_create(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
@@ -24,7 +63,7 @@ int aw_thread_create(pthread_t *thread, void *(*run)(void *arg), void *arg)
 	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
 		sigdelset(&blocked, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &blocked, &before);
-	err = pthread_create(thread, NULL, run, arg);
+	err = create(thread, run, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;
 }

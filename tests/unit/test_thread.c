@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The signals that a library's own thread blocks.
+// The signals that a library's own thread blocks, and its stack.
+#define _GNU_SOURCE /* pthread_getattr_np */
 #include "base/thread.h"
 
 #include <setjmp.h>
@@ -110,6 +111,42 @@ static void thread__error_leaves_the_callers_signals(void **state)
 	check_caller();
 }
 
+#define ROOM_MIN (192u << 10)
+#define STACK_MAX (1u << 20)
+
+static _Thread_local volatile char large[2u << 20]; /* in the stack of each thread */
+
+struct stack {
+	size_t bytes, room; /* as made; and below this thread's first frame */
+};
+
+static void *measure(void *arg)
+{
+	struct stack *stack = arg;
+	pthread_attr_t attr;
+	void *lowest;
+
+	assert_int_equal(pthread_getattr_np(pthread_self(), &attr), 0);
+	assert_int_equal(pthread_attr_getstack(&attr, &lowest, &stack->bytes), 0);
+	stack->room = (size_t)((char *)&attr - (char *)lowest);
+	large[0] = 1;
+	pthread_attr_destroy(&attr);
+	return NULL;
+}
+
+/* Small, and yet with room for a program's handler of a fault, whatever thread-local variables the program has. */
+static void thread__stack_is_small_and_has_room(void **state)
+{
+	struct stack stack;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(aw_thread_create(&thread, measure, &stack), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_in_range(stack.room, ROOM_MIN, STACK_MAX);
+	assert_in_range(stack.bytes, sizeof(large), sizeof(large) + STACK_MAX);
+}
+
 /* As systemd's SystemCallFilter=~@resources: the kernel ends the process for the call. */
 static void filter_resources(void)
 {
@@ -149,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(thread__signals_are_the_programs, setup),
 		cmocka_unit_test_setup(thread__error_leaves_the_callers_signals, setup),
+		cmocka_unit_test_setup(thread__stack_is_small_and_has_room, setup),
 		cmocka_unit_test(thread__a_filter_does_not_end_the_process_for_its_slice),
 	};
 
