@@ -139,6 +139,49 @@ static void send__receive_never_comes(void **state)
 	two_destroy(&t);
 }
 
+/* The program that ends its own QP is not told of how the stream ends. */
+static void no_failure_of(struct ibv_qp *qp, struct ibv_context *context)
+{
+	struct ibv_async_event event;
+
+	while (ibv_get_async_event(context, &event) == 0) {
+		assert_true(event.element.qp != qp || event.event_type == IBV_EVENT_COMM_EST);
+		ibv_ack_async_event(&event);
+	}
+}
+
+/* The first Send has its receive, and a second one waits for one when the peer's program ends its QP. */
+static void send__peer_ends_before_its_receive_comes(void **state)
+{
+	static const enum ibv_qp_state ends[] = { IBV_QPS_ERR, IBV_QPS_RESET, IBV_QPS_UNKNOWN };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct ibv_qp_init_attr again;
+		struct two t;
+
+		two_connect(&t, f);
+		again = (struct ibv_qp_init_attr){ .send_cq = t.b.send_cq,
+						   .recv_cq = t.b.recv_cq,
+						   .qp_type = IBV_QPT_RC };
+		walker_recv(&t.b, 1);
+		for (int n = 0; n < 3; n++)
+			walker_post(&t.a, IBV_WR_SEND, 16, NULL);
+		walker_sent(&t.a, IBV_WC_SUCCESS);
+		if (ends[i] != IBV_QPS_UNKNOWN) {
+			assert_int_equal(qp_move(t.b.qp, ends[i]), 0);
+		} else {
+			assert_int_equal(ibv_destroy_qp(t.b.qp), 0);
+			t.b.qp = ibv_create_qp(f->pd, &again);
+			assert_non_null(t.b.qp);
+		}
+		walker_sent(&t.a, IBV_WC_RNR_RETRY_EXC_ERR);
+		walker_sent(&t.a, IBV_WC_WR_FLUSH_ERR);
+		no_failure_of(t.b.qp, f->context);
+		two_destroy(&t);
+	}
+}
+
 static void send__completes_when_it_has_its_receive(void **state)
 {
 	struct two t;
@@ -180,6 +223,7 @@ int main(void)
 		WITH(write__refused_behind_good_ones),
 		WITH(send__receive_is_bad),
 		WITH(send__receive_never_comes),
+		WITH(send__peer_ends_before_its_receive_comes),
 		WITH(send__completes_when_it_has_its_receive),
 		WITH(send__past_one_that_waits_here),
 	};

@@ -189,6 +189,33 @@ free_qp:
 static void with_qp(uint32_t handle, void (*act)(struct aw_uqp *qp));
 
 /*
+ * An adapter has received what has come by now. A message that finds no receive here is refused: the peer would take it for
+ * received, since this end's TCP has it.
+ */
+static void refuse_held(struct aw_uqp *qp)
+{
+	if (!qp->by_rc || qp->fd < 0 || qp->peer_gone || qp->core.state != AW_QP_RTS ||
+	    aw_uqp_is_inherited(qp))
+		return;
+	qp->leaves = true;
+	aw_rnr_end(qp);
+	aw_uqp_serve(qp);
+}
+
+/*
+ * Called when the program ends the stream: held posts are sent, and a Terminate is sent without the answers that are due
+ * before it.
+ */
+static void take_leave(struct aw_uqp *qp)
+{
+	refuse_held(qp);
+	if (aw_qp_drop_answers(&qp->core))
+		aw_uqp_push(qp);
+	else
+		aw_uqp_let_go(qp);
+}
+
+/*
  * The order matters. First the number is given back, so that neither a peer nor its kind reaches
  * the QP; then the QP sends what it holds; then it leaves the table, so that the progress thread cannot
  * find it; then its socket leaves every epoll set; then it leaves its CQs, whose lock a poller
@@ -197,7 +224,7 @@ static void with_qp(uint32_t handle, void (*act)(struct aw_uqp *qp));
 void aw_uqp_destroy(struct aw_uqp *qp)
 {
 	close_kind(qp);
-	with_qp(qp->handle, aw_uqp_take_leave);
+	with_qp(qp->handle, take_leave);
 	with_qp(qp->handle, aw_uqp_note_end);
 	aw_table_remove_wait(&qps, qp->handle);
 	pthread_mutex_lock(&qp->lock);
@@ -309,10 +336,10 @@ void aw_uqp_close(struct aw_uqp *qp)
 void aw_uqp_abort(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
-	/* An adapter has received what has come by now, and a peer in the roce persona is told of it. */
-	if (qp->core.state < AW_QP_TERMINATE)
+	/* An adapter has received what has come by now. */
+	if (!qp->by_rc && qp->core.state < AW_QP_TERMINATE)
 		aw_uqp_serve(qp);
-	aw_uqp_take_leave(qp);
+	take_leave(qp);
 	aw_qp_abort(&qp->core, AW_OK);
 	aw_uqp_serve(qp);
 	aw_uqp_unlock(qp);
@@ -355,7 +382,7 @@ void aw_uqp_reset(struct aw_uqp *qp)
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 
 	pthread_mutex_lock(&qp->lock);
-	aw_uqp_take_leave(qp);
+	take_leave(qp);
 	aw_uqp_drop_socket(qp);
 	tell_of_reset(qp);
 	free(qp->reads);

@@ -142,6 +142,7 @@ struct aw_uqp {
 	bool lost; /* by_rc: the stream has ended, and the program is not notified */
 	/* by_rc: the stream has ended, but a message of it waits for a receive; nothing is sent any more */
 	bool peer_gone;
+	bool leaves; /* by_rc: the program ends the QP, and is not told of what else ends the stream */
 	bool recall_due; /* by_rc: the stream ended unused, and rc's clock is set for it */
 	bool drain_asked; /* AW_UQP_DRAINED is raised once the halted send queue is drained */
 	uint64_t fail_ns; /* by_rc: posts that have no stream by then fail; 0: never */

@@ -34,7 +34,7 @@ void aw_uqp_note_events(struct aw_uqp *qp)
 	}
 	if (qp->attached && (over || core->peer_closed))
 		qp->events_due |= AW_UQP_CLOSED;
-	if (qp->attached && over)
+	if (qp->attached && over && !qp->leaves)
 		qp->events_due |= failure(core);
 	if (qp->drain_asked && aw_qp_is_drained(core))
 		qp->events_due |= AW_UQP_DRAINED;

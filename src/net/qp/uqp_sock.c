@@ -184,9 +184,9 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	qp->listens_for = EPOLLIN;
 	aw_lend_attach(qp);
 	qp->fail_ns = 0;
-	qp->touched = qp->lost = qp->peer_gone = qp->recall_due = qp->ending = qp->fin_sent =
-		qp->reset_seen = qp->tx_blocked = qp->out_of_reach = qp->starved = qp->retry_due =
-			qp->starving_told = false;
+	qp->touched = qp->lost = qp->peer_gone = qp->leaves = qp->recall_due = qp->ending =
+		qp->fin_sent = qp->reset_seen = qp->tx_blocked = qp->out_of_reach = qp->starved =
+			qp->retry_due = qp->starving_told = false;
 	stream->emss = aw_uqp_segment_size(to->fd);
 	bound_send_buffer(to->fd, stream->emss);
 	qp->emss_pos = qp->quiet_pos = qp->unanswered_ns = 0;
@@ -445,7 +445,10 @@ static void log_end(const struct aw_uqp *qp)
 {
 	const struct aw_qp *core = &qp->core;
 
-	if (core->peer_error && core->peer_mirrored)
+	if (qp->leaves && core->error == AW_E_DDP_NO_BUFFER)
+		log_error(qp, AW_LOG_INFO, "a message waited when the program ended the qp",
+			  core->error);
+	else if (core->peer_error && core->peer_mirrored)
 		log_error(qp, AW_LOG_WARN,
 			  "peer terminated the stream, layer and type swapped as by siw on x86",
 			  aw_error_mirrored(core->peer_error));
@@ -559,14 +562,6 @@ void aw_uqp_push(struct aw_uqp *qp)
 	if (is_usable(qp))
 		aw_uqp_transmit(qp);
 	settle(qp);
-}
-
-void aw_uqp_take_leave(struct aw_uqp *qp)
-{
-	if (aw_qp_drop_answers(&qp->core))
-		aw_uqp_push(qp);
-	else
-		aw_uqp_let_go(qp);
 }
 
 void aw_uqp_lose(struct aw_uqp *qp)

@@ -56,12 +56,6 @@ static inline void aw_uqp_let_go(struct aw_uqp *qp)
 }
 
 /*
- * Called when the program ends the stream: held posts are sent, and a Terminate is sent without the
- * answers that are due before it.
- */
-void aw_uqp_take_leave(struct aw_uqp *qp);
-
-/*
  * Called when the ending's time is over: aborts; but a Terminate that only answers kept back has
  * AW_TERMINATE_MS more, without them.
  */
