@@ -10,7 +10,6 @@
 #include "net/cq/sets.h"
 
 #include <errno.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 /* the channel that the calling thread serves QPs for */
@@ -18,7 +17,7 @@ static _Thread_local struct aw_channel *held;
 
 int aw_channel_init(struct aw_channel *ch)
 {
-	ch->event_fd = ch->fd = aw_event_fd_open(false);
+	ch->fd = aw_event_fd_open(false);
 	if (ch->fd < 0)
 		return errno;
 	pthread_mutex_init(&ch->lock, NULL);
@@ -28,35 +27,16 @@ int aw_channel_init(struct aw_channel *ch)
 	ch->hands = (struct aw_hands){ 0 };
 	ch->waiters = 0;
 	ch->generation = aw_fork_generation();
-	ch->arrival_ns = ch->woke_ns = ch->took_ns = 0;
-	ch->events_taken = 0;
-	ch->outside = ch->vain = false;
-	ch->lent_only = AW_CHANNEL_NONE;
+	ch->arrival_ns = ch->woke_ns = 0;
+	ch->lent_only = AW_CHANNEL_MANY;
 	return 0;
-}
-
-int aw_channel_init_for_qps(struct aw_channel *ch)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = AW_CHANNEL_EVENT };
-	int err = aw_channel_init(ch);
-
-	if (err)
-		return err;
-	ch->fd = epoll_create1(EPOLL_CLOEXEC);
-	if (ch->fd >= 0 && epoll_ctl(ch->fd, EPOLL_CTL_ADD, ch->event_fd, &ev) == 0)
-		return 0;
-	err = errno;
-	aw_channel_fini(ch);
-	return err;
 }
 
 void aw_channel_fini(struct aw_channel *ch)
 {
 	aw_sets_close(AW_SETS_CHANNEL, ch->epfd);
 	ch->epfd = -1; /* for a thread that still waits (verbs/channel.c) */
-	if (ch->fd >= 0 && ch->fd != ch->event_fd)
-		close(ch->fd);
-	close(ch->event_fd);
+	close(ch->fd);
 	pthread_mutex_destroy(&ch->lock);
 }
 
@@ -69,14 +49,14 @@ void aw_source_init(struct aw_source *src, void *object, int kind)
 static void raise_fd(struct aw_channel *ch)
 {
 	ch->raised = true;
-	aw_event_fd_raise(ch->event_fd);
+	aw_event_fd_raise(ch->fd);
 }
 
 static void lower_fd(struct aw_channel *ch)
 {
 	if (ch->raised && TAILQ_EMPTY(&ch->queue)) {
 		ch->raised = false;
-		aw_event_fd_lower(ch->event_fd);
+		aw_event_fd_lower(ch->fd);
 	}
 }
 
@@ -122,7 +102,7 @@ int aw_channel_read(struct aw_channel *ch, void **object, int *kind)
 	bool taken = aw_channel_take(ch, object, kind);
 
 	while (!taken) {
-		int err = aw_event_fd_await(ch->event_fd);
+		int err = aw_event_fd_await(ch->fd);
 
 		if (err)
 			return err;

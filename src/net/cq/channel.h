@@ -22,42 +22,31 @@ struct aw_source {
 	uint32_t taken;
 };
 
-/* The key of event_fd in the sets of a channel: no handle is this large. */
+/* The key of fd in the channel's own set: no handle is this large. */
 #define AW_CHANNEL_EVENT UINT64_MAX
-/* In place of the handle of the one QP that is lent to a channel's program: several are, or none. */
+/* In place of the handle of the one QP that is lent to a channel: several are, or none. */
 #define AW_CHANNEL_MANY UINT32_MAX
-#define AW_CHANNEL_NONE (UINT32_MAX - 1)
 
 struct aw_channel {
-	/* the program's, which may set O_NONBLOCK: event_fd, or an epoll set with event_fd and the sockets of QPs */
-	int fd;
-	int event_fd; /* net/base/event_fd.h: raised and lowered */
+	int fd; /* net/base/event_fd.h; the program may set O_NONBLOCK */
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, aw_source) queue;
-	bool raised; /* event_fd was raised and not lowered since, except by read(2) */
+	bool raised; /* fd was raised and not lowered since, except by read(2) */
 	/* channel_wait.c */
 	_Atomic int
-		epfd; /* event_fd and the sockets of QPs lent to the channel; -1 before a first sleep */
+		epfd; /* fd and the sockets of QPs lent to the channel; -1 before a first sleep */
 	/* the process's when the channel, or epfd, was made; a child does not use its parent's sets */
 	_Atomic uint32_t generation;
 	_Atomic uint32_t waiters; /* threads that sleep on epfd */
 	struct aw_hands hands; /* busy-poll ownership of these threads: a turn is a wake */
 	_Atomic uint64_t woke_ns; /* when one last woke */
 	_Atomic uint64_t arrival_ns; /* when bytes last came while one slept (net/qp/lend.c) */
-	/* QPs are lent to the program's own poll(2) or epoll_wait: their sockets join fd, not epfd */
-	_Atomic bool outside;
 	_Atomic uint32_t
-		lent_only; /* the handle of the one QP that is lent to the channel, or AW_CHANNEL_MANY, _NONE */
-	_Atomic uint64_t
-		took_ns; /* when a thread last took an event, or looked for one, without sleeping */
-	_Atomic uint32_t events_taken; /* by a thread that did not sleep */
-	_Atomic bool vain; /* such a QP has woken the program for no event: none is lent so again */
+		lent_only; /* the handle of the one QP that is lent to the channel, or AW_CHANNEL_MANY */
 };
 
-/* 0, or EMFILE, ENFILE, ENOMEM. init_for_qps: also QPs can be lent to the channel (net/qp/lend.h). */
+/* 0, or EMFILE, ENFILE, ENOMEM. */
 int aw_channel_init(struct aw_channel *ch);
-int aw_channel_init_for_qps(struct aw_channel *ch);
-
 void aw_channel_fini(struct aw_channel *ch);
 
 void aw_source_init(struct aw_source *src, void *object, int kind);
@@ -66,7 +55,7 @@ void aw_source_init(struct aw_source *src, void *object, int kind);
 void aw_channel_raise(struct aw_channel *ch, struct aw_source *src);
 
 /*
- * Takes the oldest event, and blocks unless event_fd has O_NONBLOCK. 0, or EAGAIN, EINTR. *object and
+ * Takes the oldest event, and blocks unless fd has O_NONBLOCK. 0, or EAGAIN, EINTR. *object and
  * *kind are written on success.
  */
 int aw_channel_read(struct aw_channel *ch, void **object, int *kind);

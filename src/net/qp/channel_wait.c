@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The channel's own epoll set, and the sleep of a thread on it. The sleep behaves as read(2) on a
 // channel's fd does. Where there can be no set, and in the child of a fork, the thread does call
-// read(2), of event_fd.
+// read(2), of the fd.
 #include "net/qp/channel_wait.h"
 
 #include "base/clock.h"
@@ -9,7 +9,6 @@
 #include "net/base/fork.h"
 #include "net/cq/sets.h"
 #include "net/qp/hold.h"
-#include "net/qp/lend.h"
 #include "net/qp/uqp_sock.h"
 
 #include <errno.h>
@@ -25,15 +24,8 @@
 #define AWAKE_NS 10000000u
 #define MS 1000000u
 #define LIMIT_MAX INT64_C(1000000000000) /* ns; a longer limit is cut to this */
-#define LOOKS_MAX 4 /* at the sockets, of a thread that does not sleep */
 
 static _Thread_local int64_t sleep_limit_ns = -1; /* negative: no limit */
-static struct aw_hands loops; /* aw_channel_loops */
-
-struct aw_hands *aw_channel_loops(void)
-{
-	return &loops;
-}
 
 void aw_channel_limit(int64_t timeout_ns)
 {
@@ -62,7 +54,7 @@ static int make_set(struct aw_channel *ch)
 	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = AW_CHANNEL_EVENT };
 	int epfd = aw_sets_open(AW_SETS_CHANNEL, false);
 
-	if (epfd >= 0 && epoll_ctl(epfd, EPOLL_CTL_ADD, ch->event_fd, &ev) != 0) {
+	if (epfd >= 0 && epoll_ctl(epfd, EPOLL_CTL_ADD, ch->fd, &ev) != 0) {
 		aw_sets_close(AW_SETS_CHANNEL, epfd);
 		epfd = -1;
 	}
@@ -99,64 +91,24 @@ static bool is_recent(const _Atomic uint64_t *ns, uint64_t limit)
 	return then && aw_now_ns() - then < limit;
 }
 
-static bool has_sleepers(const struct aw_channel *ch)
+bool aw_channel_is_attended(const struct aw_channel *ch)
 {
 	if (ch->epfd < 0 || ch->generation != aw_fork_generation())
 		return false;
 	return aw_channel_has_waiter(ch) || is_recent(&ch->woke_ns, AWAKE_NS);
 }
 
-static bool may_wake_outside(const struct aw_channel *ch)
-{
-	return ch->events_taken >= AW_CHANNEL_EVENTS_MIN && !ch->vain;
-}
-
-/* Only a program that set O_NONBLOCK accepts that the fd is readable when there is no event. */
-static bool is_polled(const struct aw_channel *ch)
-{
-	if (ch->fd == ch->event_fd || ch->generation != aw_fork_generation() ||
-	    !may_wake_outside(ch) || !is_recent(&ch->took_ns, AWAKE_NS))
-		return false;
-	int flags = fcntl(ch->fd, F_GETFL);
-
-	return flags >= 0 && flags & O_NONBLOCK;
-}
-
-static bool is_outside(const struct aw_channel *ch)
-{
-	return ch->outside && ch->lent_only != AW_CHANNEL_NONE;
-}
-
-bool aw_channel_is_attended(struct aw_channel *ch)
-{
-	bool sleepers = has_sleepers(ch), outside = !sleepers && is_polled(ch);
-
-	if (!sleepers && !outside)
-		return false;
-	/* QPs that are lent stay in the set that their sockets have joined. */
-	if (ch->outside != outside && ch->lent_only != AW_CHANNEL_NONE)
-		return false;
-	atomic_store_explicit(&ch->outside, outside, memory_order_relaxed);
-	return true;
-}
-
 int aw_channel_watch(struct aw_channel *ch, int fd, uint32_t handle, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.u64 = handle };
 
-	int set = ch->outside ? ch->fd : ch->epfd;
-
-	/* The fd may have joined one set, and the channel have changed to the other. */
 	if (events == 0) {
-		if (ch->epfd >= 0)
-			epoll_ctl(ch->epfd, EPOLL_CTL_DEL, fd, &ev);
-		if (ch->fd != ch->event_fd)
-			epoll_ctl(ch->fd, EPOLL_CTL_DEL, fd, &ev);
+		epoll_ctl(ch->epfd, EPOLL_CTL_DEL, fd, &ev);
 		return 0;
 	}
-	if (epoll_ctl(set, EPOLL_CTL_MOD, fd, &ev) == 0)
+	if (epoll_ctl(ch->epfd, EPOLL_CTL_MOD, fd, &ev) == 0)
 		return 0;
-	return epoll_ctl(set, EPOLL_CTL_ADD, fd, &ev) == 0 ? 0 : errno;
+	return epoll_ctl(ch->epfd, EPOLL_CTL_ADD, fd, &ev) == 0 ? 0 : errno;
 }
 
 static void leave(void *arg)
@@ -234,7 +186,7 @@ static int find_ready(struct aw_channel *ch, struct epoll_event *ready)
 {
 	uint32_t only = atomic_load_explicit(&ch->lent_only, memory_order_relaxed);
 
-	if (only == AW_CHANNEL_MANY || only == AW_CHANNEL_NONE)
+	if (only == AW_CHANNEL_MANY)
 		return epoll_wait(ch->epfd, ready, EVENTS_MAX, 0);
 	ready->data.u64 = only;
 	return 1;
@@ -256,70 +208,10 @@ static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **objec
 	return 0;
 }
 
-/* The one QP that is lent to the channel is asked at once, without the set. True with an event. */
-static bool serve_only(struct aw_channel *ch, uint32_t handle, bool *received, void **object,
-		       int *kind)
-{
-	aw_channel_hold(ch);
-	*received = aw_uqp_on_wake(handle);
-	return aw_channel_release(ch, object, kind);
-}
-
-static bool serve_ready(struct aw_channel *ch, bool *received, void **object, int *kind)
-{
-	struct epoll_event ready[EVENTS_MAX];
-	int n = epoll_wait(ch->fd, ready, EVENTS_MAX, 0);
-
-	*received = n > 0;
-	return n > 0 && serve(ch, ready, n, object, kind);
-}
-
-/*
- * For a program that waits for the fd itself, and comes because it is readable: the sockets of QPs that are
- * lent to the channel make it so. True with an event.
- */
-static bool look(struct aw_channel *ch, void **object, int *kind)
-{
-	bool received = true;
-
-	for (int i = 0; i < LOOKS_MAX && received && ch->outside; i++) {
-		uint32_t only = atomic_load_explicit(&ch->lent_only, memory_order_relaxed);
-
-		if (only == AW_CHANNEL_NONE)
-			break;
-		if (only == AW_CHANNEL_MANY ? serve_ready(ch, &received, object, kind)
-					    : serve_only(ch, only, &received, object, kind))
-			return true;
-		if (received) {
-			atomic_store_explicit(&ch->vain, true, memory_order_relaxed);
-			aw_lend_look_again();
-		}
-	}
-	return false;
-}
-
-static void note_look(struct aw_channel *ch)
-{
-	if (may_wake_outside(ch))
-		atomic_store_explicit(&ch->took_ns, aw_now_ns(), memory_order_relaxed);
-	if (!is_outside(ch))
-		return;
-	atomic_fetch_add_explicit(&ch->hands.turns, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&loops.turns, 1, memory_order_relaxed);
-}
-
-static void note_event(struct aw_channel *ch)
-{
-	uint32_t taken = atomic_load_explicit(&ch->events_taken, memory_order_relaxed);
-
-	if (taken < AW_CHANNEL_EVENTS_MIN)
-		atomic_store_explicit(&ch->events_taken, taken + 1, memory_order_relaxed);
-}
-
 /* Reads where there is no set. */
 static int read_limited(struct aw_channel *ch, void **object, int *kind)
 {
-	struct pollfd pollfd = { .fd = ch->event_fd, .events = POLLIN };
+	struct pollfd pollfd = { .fd = ch->fd, .events = POLLIN };
 	uint64_t end_ns = end_of_sleep();
 	int ready = 1;
 
@@ -344,10 +236,7 @@ int aw_channel_await(struct aw_channel *ch, void **object, int *kind)
 
 	aw_hold_release();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	note_look(ch);
-	if (aw_channel_take(ch, object, kind) || look(ch, object, kind)) {
-		note_event(ch);
-	} else {
+	if (!aw_channel_take(ch, object, kind)) {
 		flags = fcntl(ch->fd, F_GETFL);
 		if (flags < 0 || flags & O_NONBLOCK)
 			err = flags < 0 ? errno : EAGAIN;

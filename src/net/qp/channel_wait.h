@@ -20,22 +20,10 @@ int aw_channel_await(struct aw_channel *ch, void **object, int *kind);
 bool aw_channel_has_waiter(const struct aw_channel *ch);
 
 /*
- * Sockets wake a program itself that has taken so many events without sleeping here: a server of many messages. A program with few
- * gains nothing, and could be woken once for no event.
- */
-#define AW_CHANNEL_EVENTS_MIN 32
-
-/*
  * True when there is such a thread, or when one woke a moment ago and is expected to sleep there
- * again; or when the program waits for the fd itself, and took an event a moment ago.
+ * again.
  */
-bool aw_channel_is_attended(struct aw_channel *ch);
-
-/*
- * The threads of this process that wait for channels' fds themselves: a turn is a look at any channel that QPs are lent to
- * so. While the turns grow, a program's loop goes round and finds each socket that has bytes.
- */
-struct aw_hands *aw_channel_loops(void);
+bool aw_channel_is_attended(const struct aw_channel *ch);
 
 /*
  * Sets the events of fd that wake a waiter, which then serves the QP with that handle; 0 removes fd

@@ -158,19 +158,14 @@ static void each_hands(struct aw_uqp *qp, void (*fn)(struct aw_hands *))
 		fn(aw_help_hands());
 }
 
-static void end_at_channel(struct aw_channel *ch)
-{
-	atomic_store_explicit(&ch->lent_only, ch->hands.lent ? AW_CHANNEL_MANY : AW_CHANNEL_NONE,
-			      memory_order_relaxed);
-}
-
 static void unlist(struct aw_uqp *qp)
 {
 	TAILQ_REMOVE(&lent, qp, lent_entry);
 	lent_count--;
 	each_hands(qp, take_from);
 	if (qp->lent_to)
-		end_at_channel(qp->lent_to);
+		atomic_store_explicit(&qp->lent_to->lent_only, AW_CHANNEL_MANY,
+				      memory_order_relaxed);
 	count(qp, -1u);
 	qp->lent = false;
 	qp->lent_to = NULL;
@@ -241,17 +236,6 @@ static bool is_overdue(uint32_t ticks_unserved)
 }
 
 /*
- * True when the threads that the QP is lent to leave it to the progress thread for now. The loop of a program that waits for many
- * channels comes to this one when its socket has bytes.
- */
-static bool is_left(uint32_t idle, bool outside)
-{
-	if (outside && aw_channel_loops()->ticks_idle == 0)
-		return idle >= SILENT_TICKS;
-	return idle > 0;
-}
-
-/*
  * Looks at the first QP, which goes to the end. True when it stays lent. A QP whose lock is taken
  * does, and the next tick looks again. *due: the handle of a QP that no thread has served, or AW_TABLE_NONE.
  */
@@ -260,9 +244,7 @@ static bool look(uint32_t *due)
 	struct aw_uqp *qp = TAILQ_FIRST(&lent);
 	uint32_t idle = least_ticks(qp, idle_of), unserved = least_ticks(qp, unserved_of);
 	bool asleep = qp->lent_to && aw_channel_has_waiter(qp->lent_to);
-	/* Nobody knows whether a program that waits for the fd of the channel itself sleeps. */
-	bool outside = qp->lent_to && qp->lent_to->outside;
-	bool attended = idle < (asleep || outside ? IDLE_TICKS : SILENT_TICKS), stays;
+	bool attended = idle < (asleep ? IDLE_TICKS : SILENT_TICKS), stays;
 
 	*due = AW_TABLE_NONE;
 	TAILQ_REMOVE(&lent, qp, lent_entry);
@@ -271,12 +253,10 @@ static bool look(uint32_t *due)
 		aw_lend_look_again();
 		return true;
 	}
-	if (!attended || is_misplaced(qp) || qp->out_of_reach || aw_help_is_vain(qp) ||
-	    (outside && qp->lent_to->vain))
+	if (!attended || is_misplaced(qp) || qp->out_of_reach || aw_help_is_vain(qp))
 		take_back(qp);
 	stays = qp->lent;
-	if ((stays && !asleep && (is_left(idle, outside) || is_overdue(unserved))) ||
-	    aw_ride_is_late(qp))
+	if ((stays && !asleep && (idle > 0 || is_overdue(unserved))) || aw_ride_is_late(qp))
 		*due = qp->handle;
 	pthread_mutex_unlock(&qp->lock);
 	return stays;
@@ -326,7 +306,6 @@ static uint64_t tick(uint64_t now_ns)
 
 	(void)now_ns;
 	pthread_mutex_lock(&lock);
-	(void)count_tick(aw_channel_loops());
 	TAILQ_FOREACH(hands, &in_use, entry)
 	{
 		wanted |= count_tick(hands);

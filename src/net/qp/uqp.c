@@ -472,21 +472,9 @@ static void serve_attached(struct aw_uqp *qp)
 /*
  * Called by a waiter, which has slept: it may as well wait for the thread that holds the QP's lock.
  */
-bool aw_uqp_on_wake(uint32_t handle)
+void aw_uqp_on_wake(uint32_t handle)
 {
-	struct aw_uqp *qp = aw_table_get(&qps, handle);
-	uint64_t before;
-	bool received;
-
-	if (!qp)
-		return false;
-	pthread_mutex_lock(&qp->lock);
-	before = qp->core.rx_pos;
-	serve_attached(qp);
-	received = qp->core.rx_pos != before;
-	aw_uqp_unlock(qp);
-	aw_table_put(&qps, handle);
-	return received;
+	with_qp(handle, serve_attached);
 }
 
 void aw_uqp_on_release(uint32_t handle)

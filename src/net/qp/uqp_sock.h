@@ -68,11 +68,8 @@ void aw_uqp_end_in_time(struct aw_uqp *qp);
 void aw_uqp_lend(struct aw_uqp *qp);
 void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to);
 
-/*
- * For a thread that slept on a channel: looks the QP up and serves it. The caller holds no lock. True when
- * the QP received something.
- */
-bool aw_uqp_on_wake(uint32_t handle);
+/* For a thread that slept on a channel: looks the QP up and serves it. The caller holds no lock. */
+void aw_uqp_on_wake(uint32_t handle);
 
 /*
  * For net/qp/hold.c and net/qp/ride.c, likewise: sends what the QP holds. late: only if it is still
