@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -15,13 +16,19 @@
 #define MFD_NOEXEC_SEAL 8u
 #endif
 
-/* Kernels before 6.3 do not know MFD_NOEXEC_SEAL. */
+/* Kernels before 6.3 do not know MFD_NOEXEC_SEAL, and are asked once. */
 static int create(const char *name)
 {
-	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+	static _Atomic bool lacks_noexec;
+	int fd = -1;
 
-	return fd >= 0 || errno != EINVAL ? fd
-					  : memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (!atomic_load_explicit(&lacks_noexec, memory_order_relaxed)) {
+		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+		if (fd >= 0 || errno != EINVAL)
+			return fd;
+		atomic_store_explicit(&lacks_noexec, true, memory_order_relaxed);
+	}
+	return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
 int aw_memfd_make(const char *name, size_t len)

@@ -42,6 +42,7 @@ static struct {
 	bool starting; /* the thread was created and does not run yet */
 	bool to_join; /* the thread has left, and another one must join it */
 	pthread_t thread;
+	bool lacks_pwait2; /* this kernel or sandbox does, as the thread has found */
 	aw_tick_fn *ticks[AW_TICKS];
 	/* written with the lock; read without it by holders of a reference; -1: not running */
 	_Atomic int epfd;
@@ -247,10 +248,14 @@ static int await(struct epoll_event *events, uint64_t until_ns)
 	uint64_t ns = until_ns > now ? until_ns - now : 0;
 	struct timespec ts = { (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
 	int epfd = aw_engine_epfd();
-	int count = epoll_pwait2(epfd, events, EVENTS_MAX, until_ns ? &ts : NULL, NULL);
 
-	if (count >= 0 || (errno != ENOSYS && errno != EPERM))
-		return count;
+	if (!engine.lacks_pwait2) {
+		int count = epoll_pwait2(epfd, events, EVENTS_MAX, until_ns ? &ts : NULL, NULL);
+
+		engine.lacks_pwait2 = count < 0 && (errno == ENOSYS || errno == EPERM);
+		if (!engine.lacks_pwait2)
+			return count;
+	}
 	if (ns > WAIT_NS_MAX)
 		ns = WAIT_NS_MAX;
 	return epoll_wait(epfd, events, EVENTS_MAX,
@@ -298,6 +303,7 @@ static void *run(void *unused)
 
 	(void)unused;
 	self = true;
+	engine.lacks_pwait2 = false;
 	/* pthread_setname_np would take a kilobyte of the starter's stack, which may be small. */
 	prctl(PR_SET_NAME, "anywarp");
 	begin();

@@ -225,12 +225,16 @@ static int filter_events(int epfd, struct epoll_event *events, int count)
 static int wait_once(int epfd, struct epoll_event *events, int max, const struct timespec *left,
 		     const sigset_t *mask)
 {
+	static _Atomic bool lacks_pwait2;
 	int64_t ms = -1;
-	int count = aw_libc()->epoll_pwait2 ? aw_libc()->epoll_pwait2(epfd, events, max, left, mask)
-					    : -1;
 
-	if (count >= 0 || (aw_libc()->epoll_pwait2 && errno != ENOSYS && errno != EPERM))
-		return count;
+	if (aw_libc()->epoll_pwait2 && !atomic_load_explicit(&lacks_pwait2, memory_order_relaxed)) {
+		int count = aw_libc()->epoll_pwait2(epfd, events, max, left, mask);
+
+		if (count >= 0 || (errno != ENOSYS && errno != EPERM))
+			return count;
+		atomic_store_explicit(&lacks_pwait2, true, memory_order_relaxed);
+	}
 	if (left)
 		ms = (int64_t)left->tv_sec * 1000 + (left->tv_nsec + 999999) / 1000000;
 	return aw_libc()->epoll_pwait(epfd, events, max, ms > INT_MAX ? INT_MAX : (int)ms, mask);
