@@ -10,7 +10,6 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 
 import pytest
 
@@ -21,6 +20,7 @@ sys.dont_write_bytecode = True
 
 import program  # noqa: E402
 from failures import pytest_runtest_makereport  # noqa: E402, F401
+from open_build import open_build  # noqa: E402
 
 if "ANYWARP_BUILD" not in os.environ:
     sys.exit("set ANYWARP_BUILD to the build directory, or use ./dev test --system")
@@ -127,12 +127,7 @@ def plain(tmp_path):
 @pytest.fixture
 def open_libraries(monkeypatch):
     """Where any user may read them."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="anywarp-test-"))
-    shutil.copytree(BUILD / "lib", folder / "lib", symlinks=True)
-    folder.chmod(0o755)
-    monkeypatch.setattr(sys.modules[__name__], "SOCKETS", folder / "lib" / SOCKETS.name)
-    yield
-    shutil.rmtree(folder)
+    monkeypatch.setattr(sys.modules[__name__], "SOCKETS", open_build(BUILD) / "lib" / SOCKETS.name)
 
 
 @pytest.fixture

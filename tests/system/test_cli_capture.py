@@ -17,6 +17,7 @@ import iwarp
 import pytest
 import recording
 import tcp_order
+from open_build import open_build
 from test_cli_stat import FORGER, SEALS, STRANGER, head, stat
 
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
@@ -381,8 +382,8 @@ def test_one_capture_at_a_time(pinging, path, tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be several users")
 def test_another_user_is_refused(pinging):
-    done = subprocess.run([str(ANYWARP), "capture", "-w", "-", str(pinging[0].pid)], capture_output=True, text=True,
-                          user=STRANGER, timeout=60, check=False)
+    done = subprocess.run([open_build(BUILD) / "bin" / "anywarp", "capture", "-w", "-", str(pinging[0].pid)],
+                          capture_output=True, text=True, user=STRANGER, timeout=60, check=False)
     assert done.returncode == 1 and "ask as root" in done.stderr and done.stdout == ""
 
 

@@ -17,6 +17,7 @@ import termios
 import time
 
 import pytest
+from open_build import open_build
 
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 ANYWARP = BUILD / "bin" / "anywarp"
@@ -25,7 +26,8 @@ STRANGER = 63000 + os.getpid() % 2000
 
 
 def stat(*args, user=None):
-    return subprocess.run([str(ANYWARP), "stat", *map(str, args)], capture_output=True, text=True, timeout=60,
+    command = (open_build(BUILD) if user else BUILD) / "bin" / "anywarp"
+    return subprocess.run([command, "stat", *map(str, args)], capture_output=True, text=True, timeout=60,
                           stdin=subprocess.DEVNULL, user=user, check=False)
 
 
