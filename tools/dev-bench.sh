@@ -20,13 +20,12 @@ build_crc() {
 build_kernel_bench() {
 	mkdir -p build/logs
 	say "building a kernel under User Mode Linux (bench): minutes, the first time"
-	tests/kernel/build-uml build/kernel/bench base.config consumers.config bench.config >build/logs/kernel.log 2>&1 ||
+	watched build/logs/kernel.log tests/kernel/build-uml build/kernel/bench base.config consumers.config bench.config ||
 		die "no kernel to measure in: $(tail -n 3 build/logs/kernel.log)"
 	say "building anywarp.ko"
-	{
-		tools/build-kmod build/kernel/bench/build build/kmod/uml-bench ARCH=um -j"$(nproc)" &&
-			build_crc build/kernel/bench/build build/kmod/uml-bench/crc32c
-	} >build/logs/kmod.log 2>&1 || die "the module did not build: $(tail -n 20 build/logs/kmod.log)"
+	watched build/logs/kmod.log tools/build-kmod build/kernel/bench/build build/kmod/uml-bench ARCH=um -j"$(nproc)" &&
+		watched build/logs/crc.log build_crc build/kernel/bench/build build/kmod/uml-bench/crc32c ||
+		die "the module did not build: $(tail -n 20 build/logs/kmod.log)"
 }
 
 # The applications' packages: one that cannot be installed is told, and its rows of the page say so.
@@ -73,7 +72,7 @@ bench_vm() {
 	need_packages "$packages_kernel_full"
 	build_smp
 	release=$(<build/kernel-smp/release)
-	build_siw "/usr/src/linux-headers-$release" build/kmod/smp-siw >build/logs/siw.log 2>&1 ||
+	watched build/logs/siw.log build_siw "/usr/src/linux-headers-$release" build/kmod/smp-siw ||
 		die "siw did not build: $(tail -n 20 build/logs/siw.log)"
 	python3 tests/kernel/smp.py --counted build/kernel-smp "$bench_seconds_max" \
 		env "ANYWARP_KERNEL_TREE=$PWD/build/kernel-smp/kernel/lib/modules/$release" "ANYWARP_MB=${ANYWARP_MB:-32}" \
@@ -82,9 +81,11 @@ bench_vm() {
 
 bench_kernel() {
 	local program=rows.py machine=bench_uml
-	need_packages "$packages_kernel"
 	[ "${1:-}" != --apps ] || { program=apps.py && shift; }
 	[ "${1:-}" != --vm ] || { machine=bench_vm && shift; }
+	need_packages python3
+	ANYWARP_KERNEL_TREE="" python3 -B "bench/kernel/$program" --check "" "" "$@" || exit
+	need_packages "$packages_kernel"
 	case $program in
 	rows.py) build_preset release ;;
 	apps.py)
@@ -100,6 +101,9 @@ if [ "${1:-}" = --kernel ]; then
 	bench_kernel "$@"
 	exit
 fi
+# The driver itself judges its arguments, by naming the points that it would measure.
+need_packages python3
+python3 -B bench/driver/main.py "$@" --list >/dev/null || exit
 need_packages "$packages_bench"
 out=build/bench-results
 case " $* " in

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+[ $# -eq 0 ] || refuse demo "$1"
 need_packages "$packages_run"
 build_preset release
 cc -O2 -o build/release/tcp_yardstick tools/demo/tcp_yardstick.c

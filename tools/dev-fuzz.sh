@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-need_packages "$packages_fuzz"
 
+# A target is a file of tests/fuzz or of tests/prop.
+targets=$(cd tests && echo fuzz/fuzz_*.c prop/prop_*.c)
+targets=" ${targets//.c/}"
+targets=${targets// fuzz\/fuzz_/ } && targets=${targets// prop\/prop_/ }
 target=""
 seconds=60
 long=""
 for argument in "$@"; do
 	case $argument in
 	--long) long=1 && seconds=30 ;; # then they are CPU minutes, and the corpora are renewed
-	*[!0-9]*) target=$argument ;;
+	-*) refuse fuzz "$argument" --long ;;
+	*[!0-9]*) pick fuzz target "${argument#fuzz_}" $targets && target=fuzz_${argument#fuzz_} ;;
 	*) seconds=$argument ;;
 	esac
 done
+need_packages "$packages_fuzz"
 
 build_preset fuzz
 fuzzers=$(cd build/fuzz/tests && ls -1 fuzz_* 2>/dev/null | grep -v '\.' || true)
 [ -n "$fuzzers" ] || die "fuzz: no fuzz target is built"
-if [ -n "$target" ]; then
-	target=fuzz_${target#fuzz_}
-	[ -x "build/fuzz/tests/$target" ] ||
-		die "fuzz: no target '$target'; there are: $(echo $fuzzers)"
-	fuzzers=$target
-fi
+fuzzers=${target:-$fuzzers}
 
 if [ -n "$long" ]; then
 	exec tests/fuzz/long.sh build/fuzz "$seconds" ${target:+"$target"}

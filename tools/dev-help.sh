@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-cat <<'HELP'
+dev_help() {
+	cat <<'HELP'
 usage: ./dev COMMAND [ARGUMENTS]
 
   demo                     run Debian's own RDMA programs over anywarp and print one table
@@ -47,8 +48,20 @@ usage: ./dev COMMAND [ARGUMENTS]
                              --vm in front: Debian's kernel in an emulated machine that counts instructions.
                              --rounds N, --seconds N, --only NAME, --kind NAME, --mtu N
   bench --kernel --apps [ARGUMENTS]  NFS and NVMe over Fabrics on the module beside TCP and siw; --vm as above, behind --apps
-  help                     this text
+  help [COMMAND]           this text, or a command's part of it, as 'COMMAND --help' prints
 
 Every command installs the Debian packages it needs when they are missing and it may
 (root, or sudo without a password); otherwise it names them and stops with status 2.
 HELP
+}
+
+[ $# -le 1 ] || refuse help "$2"
+if [ $# -eq 0 ]; then
+	dev_help
+	exit
+fi
+pick help command "$1" $commands
+dev_help | awk -v name="$1" '
+	/^  [a-z]/ { shown = $1 == name; if (shown && !told++) print "usage: ./dev " name " ...\n" }
+	/^[^ ]|^$/ { shown = 0 }
+	shown'

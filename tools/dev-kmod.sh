@@ -15,10 +15,10 @@ kmod_default() {
 
 kmod_build() {
 	local kdir=$1 out
-	out=build/kmod/$(kmod_release "$kdir" 2>/dev/null) || die "kmod: '$kdir' is no kernel's build directory, or not prepared"
+	out=build/kmod/$(kmod_release "$kdir")
 	mkdir -p build/logs
 	say "building anywarp.ko for $(basename "$out")"
-	tools/build-kmod "$kdir" "$out" -j"$(nproc)" >build/logs/kmod.log 2>&1 || {
+	watched build/logs/kmod.log tools/build-kmod "$kdir" "$out" -j"$(nproc)" || {
 		tail -n 60 build/logs/kmod.log >&2
 		die "the module did not build; the whole log is build/logs/kmod.log"
 	}
@@ -26,8 +26,10 @@ kmod_build() {
 }
 
 case ${1:-} in
--*) die "kmod: unknown argument '$1'; it takes a kernel's build directory" ;;
+-*) refuse kmod "$1" ;;
 esac
-need_packages "$packages_kmod"
+[ $# -le 1 ] || refuse kmod "$2"
 kdir=${1:-$(kmod_default)}
+[ -n "$(kmod_release "$kdir" 2>/dev/null)" ] || die "kmod: '$kdir' is no kernel's build directory, or not prepared"
+need_packages "$packages_kmod"
 kmod_build "$kdir"

@@ -7,6 +7,9 @@ case $(. /etc/os-release 2>/dev/null && echo "${VERSION_ID:-}") in
 *) clang=14 python=3.11 ganglia="gmetad ganglia-monitor" ;;
 esac
 
+# Of other machines, under qemu-user.
+machines="arm64 armhf i386 riscv64 s390x"
+
 packages_build="build-essential cmake ninja-build pkg-config libibverbs-dev librdmacm-dev
 	libisal-dev libcmocka-dev systemtap-sdt-dev python3"
 packages_run="$packages_build rdmacm-utils ibverbs-utils perftest iperf3 iproute2 util-linux"
@@ -48,6 +51,95 @@ die() {
 	exit 2
 }
 
+# meant WORD KNOWN...: " (did you mean ...?)" where one of the known words is at most two letters away, or begins with it.
+meant() {
+	printf '%s\n' "$@" | awk '
+		function least(a, b, c) { return a < b ? (a < c ? a : c) : (b < c ? b : c) }
+		function distance(left, right,    i, j, row, above, corner) {
+			for (j = 0; j <= length(right); j++)
+				row[j] = j
+			for (i = 1; i <= length(left); i++) {
+				corner = row[0]
+				row[0] = i
+				for (j = 1; j <= length(right); j++) {
+					above = row[j]
+					row[j] = least(above + 1, row[j - 1] + 1, corner + (substr(left, i, 1) != substr(right, j, 1)))
+					corner = above
+				}
+			}
+			return row[length(right)]
+		}
+		NR == 1 { word = $0; best = 3; next }
+		{
+			far = word != "" && index($0, word) == 1 ? 1 : distance(word, $0)
+			if (far < best && far < length($0)) { best = far; found = $0 }
+		}
+		END { if (found != "") printf " (did you mean \047%s\047?)", found }'
+}
+
+# refuse COMMAND ARGUMENT KNOWN...: ends ./dev on an argument that the command does not know.
+refuse() {
+	local command=$1 argument=$2
+	shift 2
+	die "$command: unknown argument '$argument'$(meant "$argument" "$@"); see './dev help $command'"
+}
+
+# pick COMMAND WHAT WORD KNOWN...: ends ./dev when the word is not one of those that are known.
+pick() {
+	local command=$1 what=$2 word=$3
+	shift 3
+	[[ " $* " == *" $word "* ]] || die "$command: no $what '$word'$(meant "$word" "$@"); there are: $*"
+}
+
+# How far a log's last line says that a command is: ninja's "[3/14]", a percentage of apt's, or the line itself.
+progress_of() {
+	local line=$1 seconds=$2 left=""
+	if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+		[ "${BASH_REMATCH[1]}" -eq 0 ] ||
+			left=", about $(minutes $((seconds * (BASH_REMATCH[2] - BASH_REMATCH[1]) / BASH_REMATCH[1]))) left"
+		echo "${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}, $(minutes "$seconds") gone$left"
+	elif [[ $line =~ ^(dl|pm)status:[^:]*:([0-9]+)[.0-9]*: ]]; then
+		[ "${BASH_REMATCH[1]}" = dl ] && left=downloaded || left=installed
+		echo "${BASH_REMATCH[2]} % $left, $(minutes "$seconds") gone"
+	else
+		echo "$(minutes "$seconds") gone; ${line:0:70}"
+	fi
+}
+
+minutes() {
+	[ "$1" -lt 90 ] && echo "$1 s" || echo "$((($1 + 30) / 60)) min"
+}
+
+# Until the process ends that started it: a line that changes each second on a terminal, a new one each half minute elsewhere.
+tell_progress() {
+	local log=$1 owner=$2 began=$SECONDS told=$SECONDS line never
+	exec {never}<> <(:)
+	while kill -0 "$owner" 2>/dev/null; do
+		read -r -t 1 -u "$never" || true
+		[ -t 1 ] || [ $((SECONDS - told)) -ge "$telling_s" ] || continue
+		told=$SECONDS
+		line=$(tail -n 1 "$log" 2>/dev/null | tr -cd '[:print:]') || true
+		line="   $(progress_of "$line" $((SECONDS - began)))"
+		[ -t 1 ] && printf '\r%s\033[K' "$line" || printf '%s\n' "$line"
+	done
+}
+
+telling_s=30
+
+# watched LOG COMMAND...: runs a command whose output goes to a log, and tells meanwhile how far it is.
+watched() {
+	local log=$1 owner=$BASHPID status=0 teller
+	shift
+	: >"$log"
+	tell_progress "$log" "$owner" &
+	teller=$!
+	("$@") >"$log" 2>&1 || status=$?
+	kill "$teller" 2>/dev/null || true
+	wait "$teller" 2>/dev/null || true
+	[ ! -t 1 ] || printf '\r\033[K'
+	return "$status"
+}
+
 package_is_installed() {
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
@@ -74,7 +166,7 @@ if [ ! -e "$policy" ]; then
 	chmod 755 "$policy"
 fi
 export DEBIAN_FRONTEND=noninteractive
-apt-get update && apt-get install -y --no-install-recommends "$@"'
+apt-get update && apt-get install -y --no-install-recommends -o APT::Status-Fd=1 "$@"'
 
 install_packages() {
 	local as_root
@@ -86,7 +178,7 @@ install_packages() {
 	say "installing: $*"
 	mkdir -p build/logs
 	# One at a time: apt-get fails while another one is at work.
-	if ! flock build/logs $as_root sh -c "$install_script" sh "$@" >build/logs/apt.log 2>&1 </dev/null; then
+	if ! watched build/logs/apt.log flock build/logs $as_root sh -c "$install_script" sh "$@" </dev/null; then
 		tail -n 20 build/logs/apt.log >&2
 		die "could not install: $*. See build/logs/apt.log, then run as root: $how"
 	fi
@@ -107,33 +199,53 @@ need_packages() {
 refresh_package_lists() {
 	local as_root
 	as_root=$(root_prefix)
-	[ "$as_root" = no ] || $as_root apt-get update >build/logs/apt.log 2>&1 </dev/null ||
+	[ "$as_root" = no ] || watched build/logs/apt.log $as_root apt-get update </dev/null ||
 		say "apt-get update failed: see build/logs/apt.log"
 }
 
-# Configures and builds one preset; the log is shown only when it fails. Of the
-# fuzz preset only the fuzz targets are wanted. Two builds of a preset at once wait for each other.
-build_preset() {
-	local preset=$1 log="build/logs/build-$1.log" target=all
-	[ "$preset" != fuzz ] || target=fuzzers
+# Configures one preset, which takes seconds and tells which tests there are.
+configure_preset() {
+	cmake --preset "$1"
+}
+
+# Of the fuzz preset only the fuzz targets are wanted.
+make_preset() {
+	local target=all
+	[ "$1" != fuzz ] || target=fuzzers
+	configure_preset "$1" && cmake --build "build/$1" --target "$target"
+}
+
+# for_preset PRESET COMMAND: runs it in this shell; the log is shown only when it fails. Two for a preset at once wait for each other.
+for_preset() {
+	local preset=$1 log="build/logs/build-$1.log"
+	shift
 	mkdir -p build/logs
-	say "building $preset"
-	if ! (flock 9 && { cmake --preset "$preset" && cmake --build "build/$preset" --target "$target"; } >"$log" 2>&1) \
-		9>"build/logs/$preset.lock"; then
+	if ! (flock 9 && watched "$log" "$@" "$preset") 9>"build/logs/$preset.lock"; then
 		tail -n 60 "$log" >&2
 		die "the $preset build failed; the whole log is $log"
 	fi
 }
 
+build_preset() {
+	say "building $1"
+	for_preset "$1" make_preset
+}
+
+pip_each() {
+	local pip=$1 package
+	shift
+	for package; do
+		"$pip" install --no-deps "$package" || true
+	done
+}
+
 # Transfer engines, one by one, in a venv. Their dependency torch is for GPUs alone and takes gigabytes; it is left out.
 install_engines() {
-	local package pip=build/engines/bin/pip
+	local pip=build/engines/bin/pip
 	mkdir -p build/logs
 	say "installing transfer engines in build/engines"
 	[ -x "$pip" ] || /usr/bin/python3 -m venv build/engines || return
-	for package; do
-		"$pip" install --no-deps "$package" || true
-	done >build/logs/engines.log 2>&1
+	watched build/logs/engines.log pip_each "$pip" "$@" || true
 	"$pip" install numpy >>build/logs/engines.log 2>&1 || say "not here: numpy; see build/logs/engines.log"
 }
 
@@ -143,7 +255,7 @@ build_sysroot() {
 	[ "$1" != riscv64 ] || suite=trixie
 	need_packages "$packages_arch"
 	mkdir -p build/logs
-	tests/arch/build-sysroot "build/arch/$1" "$1" "$suite" $packages_sysroot >"build/logs/sysroot-$1.log" 2>&1 ||
+	watched "build/logs/sysroot-$1.log" tests/arch/build-sysroot "build/arch/$1" "$1" "$suite" $packages_sysroot ||
 		die "no packages for $1: $(tail -n 1 "build/logs/sysroot-$1.log")"
 }
 
@@ -155,20 +267,21 @@ build_kernel() {
 	need_packages "$packages_kernel ${full:+$packages_kernel_full}"
 	mkdir -p build/logs
 	say "building a kernel under User Mode Linux ($configuration): minutes, the first time"
-	tests/kernel/build-uml "build/kernel/$configuration" base.config debug.config ${full:+consumers.config full.config} >build/logs/kernel.log 2>&1 ||
+	watched build/logs/kernel.log \
+		tests/kernel/build-uml "build/kernel/$configuration" base.config debug.config ${full:+consumers.config full.config} ||
 		die "no kernel, no tests in it: $(tail -n 3 build/logs/kernel.log)"
 	say "building siw.ko and anywarp.ko"
-	tests/interop/build-siw "$build" "build/kmod/siw-$configuration" >build/logs/siw.log 2>&1 ||
+	watched build/logs/siw.log tests/interop/build-siw "$build" "build/kmod/siw-$configuration" ||
 		die "siw did not build: $(tail -n 20 build/logs/siw.log)"
-	tools/build-kmod "$build" "build/kmod/uml-$configuration" ARCH=um -j"$(nproc)" >build/logs/kmod.log 2>&1 ||
+	watched build/logs/kmod.log tools/build-kmod "$build" "build/kmod/uml-$configuration" ARCH=um -j"$(nproc)" ||
 		die "the module did not build: $(tail -n 20 build/logs/kmod.log)"
 }
 
 # Debian's kernel in a virtual machine of several processors, and the module for it, in build/kmod/smp.
 build_smp() {
 	say "building the guest of several processors"
-	tests/kernel/build-smp build/kernel-smp >build/logs/smp.log 2>&1 &&
-		tools/build-kmod "/usr/src/linux-headers-$(<build/kernel-smp/release)" build/kmod/smp CC=gcc \
-			-j"$(nproc)" >>build/logs/smp.log 2>&1 ||
-		die "no kernel of several processors: $(tail -n 3 build/logs/smp.log)"
+	watched build/logs/smp.log tests/kernel/build-smp build/kernel-smp &&
+		watched build/logs/kmod.log tools/build-kmod "/usr/src/linux-headers-$(<build/kernel-smp/release)" build/kmod/smp CC=gcc \
+			-j"$(nproc)" ||
+		die "no kernel of several processors: see build/logs/smp.log and build/logs/kmod.log"
 }

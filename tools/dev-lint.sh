@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-need_packages "$packages_lint"
-
 lint_failed=0
 lint() {
 	if "$@"; then
@@ -11,11 +9,10 @@ lint() {
 	fi
 }
 
-case ${1:-} in
-"") ;;
---fix) tools/check-format --fix ;;
-*) die "lint: unknown argument '$1'; the only one is --fix" ;;
-esac
+[ $# -le 1 ] || refuse lint "$2"
+[ -z "${1:-}" ] || [ "$1" = --fix ] || refuse lint "$1" --fix
+need_packages "$packages_lint"
+[ -z "${1:-}" ] || tools/check-format --fix
 
 lint tools/check-format
 for check in arrows fields size tags words paths licence; do
@@ -24,5 +21,6 @@ for check in arrows fields size tags words paths licence; do
 done
 lint tools/check-freestanding
 lint tools/check-totals
+lint tools/check-dev
 [ "$lint_failed" -eq 0 ] || exit 1
 say "lint is clean"

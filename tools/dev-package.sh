@@ -20,7 +20,7 @@ package_debs() {
 	rm -f "$out"/*.deb "$out"/*.dsc "$out"/*.tar.xz "$out"/*.buildinfo "$out"/*.changes
 	package_copy_sources "$sources"
 	say "building Debian packages"
-	(cd "$sources" && dpkg-buildpackage --no-sign) >build/logs/package.log 2>&1 || {
+	watched build/logs/package.log env --chdir="$sources" dpkg-buildpackage --no-sign || {
 		grep -E '(error|warning): ' build/logs/package.log >&2 || tail -n 20 build/logs/package.log >&2
 		die "the packages are not built; the whole log is build/logs/package.log"
 	}
@@ -45,18 +45,23 @@ package_wheel_build() {
 		mv "$dist"/*.tar.gz build/package
 }
 
+package_wheel_make() {
+	package_wheel_tools && package_wheel_build "$1"
+}
+
 package_wheel() {
 	local sources=build/package/anywarp
 	rm -rf build/package/anywarp-*.whl build/package/anywarp-*.tar.gz build/package/dist
 	package_copy_sources "$sources"
 	say "building a wheel"
-	{ package_wheel_tools && package_wheel_build "$sources"; } >build/logs/wheel.log 2>&1 || {
+	watched build/logs/wheel.log package_wheel_make "$sources" || {
 		tail -n 40 build/logs/wheel.log >&2
 		die "the wheel is not built; the whole log is build/logs/wheel.log"
 	}
 	ls build/package/anywarp-*.whl build/package/anywarp-*.tar.gz
 }
 
+[ $# -le 1 ] || refuse package "$2"
 mkdir -p build/logs
 case ${1:-deb} in
 deb)
@@ -67,5 +72,5 @@ wheel)
 	need_packages "$packages_wheel"
 	package_wheel
 	;;
-*) die "package: unknown argument '$1'; there are deb (default) and wheel" ;;
+*) refuse package "$1" deb wheel ;;
 esac

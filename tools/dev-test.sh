@@ -7,8 +7,7 @@ declare -A suites=(
 	[tsan]='^(unit|verbs|cm|stress|system)$'
 	[fuzz]='^fuzz$'
 )
-# Of each other machine, under qemu-user: what needs no emulator's help with Linux's rarer calls.
-machines="arm64 armhf i386 riscv64 s390x"
+# Of each other machine: what needs no emulator's help with Linux's rarer calls.
 for machine in $machines; do
 	suites[$machine]='^(unit|prop|sim|arch)$'
 done
@@ -17,6 +16,7 @@ suites_distro="(distro|system)"
 # Under --full: the suites that take longer, too.
 suites_kernel_full="(kernel|kernel-full)"
 presets="release asan tsan fuzz"
+labels="unit prop sim fuzz verbs cm faults abi system stress hostile interop ecosystem kernel package distro"
 only=""
 full=""
 distro=""
@@ -24,12 +24,17 @@ arch=""
 part="" # with -R: not all tests of a suite run
 filters=()
 
+# Every argument is looked at before anything is installed or built.
 parse_filters() {
+	local word
 	while [ $# -gt 0 ]; do
 		case $1 in
-		--only) only=${2:?--only needs a label} && shift ;;
-		--preset) presets=${2:?--preset needs a name} && shift ;;
-		-R) part=part filters+=(-R "${2:?-R needs a regular expression}") && shift ;;
+		--only | --preset | -R | --distro) [ -n "${2:-}" ] || die "test: $1 needs a value; see './dev help test'" ;;
+		esac
+		case $1 in
+		--only) only=$2 && shift ;;
+		--preset) presets=$2 && shift ;;
+		-R) part=part filters+=(-R "$2") && shift ;;
 		--unit | --prop | --sim | --fuzz | --verbs | --cm | --faults | --abi | --system | --stress | \
 			--hostile | --interop | --ecosystem | --kernel | --package)
 			only=${1#--}
@@ -37,11 +42,23 @@ parse_filters() {
 		--full) full=yes ;;
 		--arch) arch=$machines ;;
 		--arch=*) arch=${1#--arch=} && arch=${arch//,/ } ;;
-		--distro) distro=${2:?--distro needs the name of a release of Debian: trixie} && shift ;;
-		*) die "test: unknown argument '$1'; see './dev help'" ;;
+		--distro) distro=$2 && shift ;;
+		*) refuse test "$1" --only --preset -R --full --arch --distro ${labels// / --} ;;
 		esac
 		shift
 	done
+	for word in ${only//[()|]/ }; do
+		pick test suite "$word" $labels
+	done
+	for word in $presets; do
+		pick test preset "$word" release debug asan tsan fuzz
+	done
+	for word in $arch; do
+		pick test machine "$word" $machines
+	done
+	[[ $distro =~ ^[a-z]*$ ]] || die "test: '$distro' is no name of a release of Debian, as trixie is"
+	[ -z "$part" ] || grep -qE -e "${filters[1]}" /dev/null 2>/dev/null || [ $? -eq 1 ] ||
+		die "test: '${filters[1]}' is no regular expression"
 	[ -z "$full" ] || [ "$only" = kernel ] || die "test: --full is for --kernel"
 	[ -z "$full" ] || only=$suites_kernel_full
 	[ -z "$only" ] || filters+=(-L "^$only\$")
@@ -64,13 +81,30 @@ is_tested() {
 	[ -z "$only" ] || [[ $only =~ $labels ]]
 }
 
-test_preset() {
-	local preset=$1
-	local labels=${suites[$preset]:-'.*'}
+# What ctest is told of the tests that are wanted.
+select_tests() {
 	# Kernels, other people's programs, packages and another Debian take many minutes: only who asks for
 	# them by name waits for them.
-	local except=(-LE '^(interop|ecosystem|distro|package|kernel|kernel-full)$')
-	! asked_by_name || except=()
+	selected=(--test-dir "build/$1" -L "${suites[$1]:-.*}" -LE '^(interop|ecosystem|distro|package|kernel|kernel-full)$' "${filters[@]}")
+	! asked_by_name || selected=(--test-dir "build/$1" -L "${suites[$1]:-.*}" "${filters[@]}")
+}
+
+# The presets that have tests of those that are wanted. A configuration, which takes seconds, tells the tests' names.
+choose_presets() {
+	local preset
+	wanted=()
+	for preset in $presets; do
+		is_tested "$preset" || continue
+		select_tests "$preset"
+		[ ${#filters[@]} -eq 0 ] || for_preset "$preset" configure_preset
+		[ ${#filters[@]} -eq 0 ] || ! ctest "${selected[@]}" -N 2>/dev/null | grep -q 'Total Tests: 0' || continue
+		wanted+=("$preset")
+	done
+	[ ${#wanted[@]} -gt 0 ] || die "test: no test has that name, suite and preset"
+}
+
+test_preset() {
+	local preset=$1
 	local report=build/logs/test-$preset
 	! asked_by_name || report=build/logs/test-${only//[^a-z]/}
 	! is_kernel || report=build/logs/test-kernel
@@ -79,11 +113,13 @@ test_preset() {
 	[ "$preset" != fuzz ] && [ "$only" != interop ] && ! is_kernel && [ -z "$arch" ] || jobs=$(nproc)
 	say "testing $preset"
 	rm -f "$report.xml"
-	$(fixed_layout "$preset") ctest --test-dir "build/$preset" -L "$labels" "${except[@]}" "${filters[@]}" \
+	select_tests "$preset"
+	ctest "${selected[@]}" --show-only=json-v1 >"$report.json" 2>/dev/null
+	$(fixed_layout "$preset") ctest "${selected[@]}" \
 		-j "$jobs" --timeout 300 --no-tests=ignore --test-output-truncation head \
 		--test-output-size-passed 100000 --test-output-size-failed 1000000 \
 		--output-junit "$PWD/$report.xml" --output-log "$PWD/$report.log" 2>/dev/null |
-		grep -E 'Test +#|No tests' || true
+		python3 -B tools/test_progress.py "$report.json" || true
 	reports+=("$report.xml")
 }
 
@@ -95,6 +131,12 @@ asked_by_name() {
 	is_kernel || [[ $only =~ ^(interop|ecosystem|package)$ ]] || [ "$only" = "$suites_distro" ]
 }
 
+# make_root DIR SUITE [PACKAGES]: tests/distro/build-root, whose log is that of debootstrap.
+make_root() {
+	mkdir -p build/logs
+	watched build/logs/root.log $as_root tests/distro/build-root "$@" || { tail -n 3 build/logs/root.log >&2 && return 1; }
+}
+
 # Another Debian, in build/distro; ./dev runs in it and installs there what it needs. The build of this machine
 # is taken along: its binaries are to run there.
 test_in_distro() {
@@ -102,33 +144,31 @@ test_in_distro() {
 	as_root=$(root_prefix)
 	[ "$as_root" != no ] ||
 		die "--distro needs root, for debootstrap, mount and chroot: run './dev test --distro $distro' as root"
-	[[ $distro =~ ^[a-z]+$ ]] || die "test: '$distro' is no name of a release of Debian, as trixie is"
 	need_packages "$packages_distro"
+	[ -e "/usr/share/debootstrap/scripts/$distro" ] || die "test: debootstrap knows no release '$distro'"
 	build_preset release
 	[ -e "$dir/root" ] || { say "making a root of Debian $distro" && refresh_package_lists; }
 	# Beside what ./dev installs there.
-	$as_root tests/distro/build-root "$dir" "$distro" ca-certificates,ibverbs-providers ||
+	make_root "$dir" "$distro" ca-certificates,ibverbs-providers ||
 		die "no Debian $distro, no tests there; its log is in $dir"
 	say "testing in Debian $distro"
 	$as_root tests/distro/enter "$dir" ./dev test --preset release --only "$suites_distro" "${filters[@]}"
 }
 
-# Other machines' builds, and this one's, which is the peer of their programs.
+# What other machines' builds need.
 prepare_machines() {
 	local machine
 	for machine in $arch; do
-		[[ " $machines " == *" $machine "* ]] || die "test: no machine '$machine'; there are $machines"
 		say "unpacking Debian's packages for $machine, unless they are there"
 		build_sysroot "$machine"
 	done
-	build_preset release
 }
 
 # With what pip builds an sdist in a Debian that reaches no index.
 fetch_wheelhouse() {
 	[ -d build/package/wheelhouse ] ||
-		build/wheel-tools/bin/pip download --dest build/package/wheelhouse scikit-build-core >>build/logs/wheel.log 2>&1 ||
-		die "the sdist's build tools cannot be fetched; see build/logs/wheel.log"
+		watched build/logs/wheelhouse.log build/wheel-tools/bin/pip download --dest build/package/wheelhouse scikit-build-core ||
+		die "the sdist's build tools cannot be fetched; see build/logs/wheelhouse.log"
 }
 
 # The packages, and Debians without anything in which they are tried.
@@ -136,14 +176,13 @@ make_packages() {
 	local as_root suite
 	as_root=$(root_prefix)
 	[ "$as_root" != no ] || die "--package needs root, for debootstrap and mount: run './dev test --package' as root"
-	need_packages "$packages_test_package"
 	./dev package
 	./dev package wheel
 	fetch_wheelhouse
 	refresh_package_lists
 	for suite in bookworm trixie; do
 		say "making a root of Debian $suite, unless there is one"
-		$as_root tests/distro/build-root "build/package-roots/$suite" "$suite" ||
+		make_root "build/package-roots/$suite" "$suite" ||
 			die "no Debian $suite, no tests there; its log is in build/package-roots/$suite"
 	done
 	export ANYWARP_PACKAGES=$PWD/build/package ANYWARP_ROOTS=$PWD/build/package-roots ANYWARP_AS_ROOT=$as_root
@@ -166,28 +205,33 @@ build_rust() {
 	say "building examples/rust"
 	rm -f build/rust/debug/note
 	command -v cargo >/dev/null || (install_packages cargo-web) || say "not here: cargo-web"
-	cargo build --manifest-path examples/rust/Cargo.toml --target-dir build/rust >build/logs/rust.log 2>&1 ||
+	watched build/logs/rust.log cargo build --manifest-path examples/rust/Cargo.toml --target-dir build/rust ||
 		say "examples/rust is not built: see build/logs/rust.log"
 }
 
 # InfiniStore was built for the libuv of uvloop 0.21.
 get_engines() {
 	install_engines mooncake-transfer-engine-non-cuda nixl nixl-cu12 infinistore || return 0
-	build/engines/bin/pip install 'uvloop<0.22' fastapi uvicorn pybind11 >>build/logs/engines.log 2>&1 ||
-		say "not here: some of what transfer engines need; see build/logs/engines.log"
+	watched build/logs/engine-needs.log build/engines/bin/pip install 'uvloop<0.22' fastapi uvicorn pybind11 ||
+		say "not here: some of what transfer engines need; see build/logs/engine-needs.log"
 }
 
 # A program with the crate async-rdma. Of what the crate needs one release is withdrawn, and later ones do not fit, so that only
 # the lock file in the crate leads there; the crate has no example "none", and is unpacked all the same.
+make_async_rdma() {
+	local dir=$1
+	cargo install --locked --example none --root "$dir" async-rdma --version 0.5.0 || true
+	cp "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/async-rdma-0.5.0/Cargo.lock "$dir" &&
+		cargo build --manifest-path "$dir/Cargo.toml" --target-dir "$dir/target"
+}
+
 build_async_rdma() {
-	local dir=build/async-rdma log=$PWD/build/logs/async-rdma.log crate="async-rdma --version 0.5.0"
+	local dir=build/async-rdma
 	mkdir -p build/logs "$dir"
 	say "building with async-rdma in $dir"
 	rm -rf "$dir/target/debug/blocks" "$dir/Cargo.lock"
 	cp -r tests/ecosystem/async_rdma/. "$dir"
-	cargo install --locked --example none --root "$dir" $crate >"$log" 2>&1 || true
-	cp "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/async-rdma-0.5.0/Cargo.lock "$dir" >>"$log" 2>&1 &&
-		cargo build --manifest-path "$dir/Cargo.toml" --target-dir "$dir/target" >"$log" 2>&1 ||
+	watched build/logs/async-rdma.log make_async_rdma "$dir" ||
 		say "the program with async-rdma is not built: see build/logs/async-rdma.log"
 }
 
@@ -195,15 +239,15 @@ build_async_rdma() {
 fetch_newer_headers() {
 	local suite
 	suite=$(. /etc/os-release && echo "$VERSION_CODENAME")-backports
-	tests/kernel/fetch-headers build/kernel/headers-backports "$suite" >>build/logs/kernel.log 2>&1 ||
-		say "no headers of $suite: $(tail -n 1 build/logs/kernel.log)"
+	watched build/logs/headers.log tests/kernel/fetch-headers build/kernel/headers-backports "$suite" ||
+		say "no headers of $suite: $(tail -n 1 build/logs/headers.log)"
 }
 
 # libuv's own tests, in build/libuv; they are skipped where their sources cannot be fetched.
 build_libuv() {
-	[[ "$presets" == *release* && "${only:-system}" == system ]] || return 0
+	[[ "${wanted[*]}" == *release* && "${only:-system}" == system ]] || return 0
 	mkdir -p build/logs
-	tests/sockets/build-libuv build/libuv >build/logs/libuv.log 2>&1 ||
+	watched build/logs/libuv.log tests/sockets/build-libuv build/libuv ||
 		say "no tests of libuv: $(tail -n 1 build/logs/libuv.log)"
 }
 
@@ -212,34 +256,40 @@ if [ -n "$distro" ]; then
 	test_in_distro
 	exit
 fi
+reports=()
+wanted=()
+[ -z "$arch" ] || presets=$arch
+! asked_by_name || presets=release
+if [ -n "$arch" ]; then
+	prepare_machines
+elif [ "$only" = interop ] || is_kernel; then
+	need_packages "$packages_kernel"
+elif [ "$only" = package ]; then
+	need_packages "$packages_test_package"
+elif [ "$only" = ecosystem ]; then
+	need_packages "$packages_run python3-pytest"
+else
+	need_packages "$packages_test"
+fi
+choose_presets
 if [ "$only" = interop ] || is_kernel; then
-	presets=release
 	configuration=${full:+full}
 	build_kernel ${configuration:=base}
 	[ -z "$full" ] || fetch_newer_headers
 	[ -z "$full" ] || build_smp
 	export ANYWARP_KERNEL=$configuration
 elif [ -n "$arch" ]; then
-	presets=$arch
-	prepare_machines
+	build_preset release # the peer of their programs
 elif [ "$only" = package ]; then
-	presets=release
 	make_packages
 elif [ "$only" = ecosystem ]; then
-	presets=release
 	get_ecosystem
 	build_rust
 	get_engines
 	build_async_rdma
 else
-	need_packages "$packages_test"
 	build_libuv
 fi
-reports=()
-wanted=()
-for preset in $presets; do
-	! is_tested "$preset" || wanted+=("$preset")
-done
 # While a preset is tested the next one is built, in a session of its own, to which no Ctrl-C comes. A build that fails is
 # done again, and reported, when its turn comes.
 behind=""
@@ -248,10 +298,11 @@ for i in "${!wanted[@]}"; do
 	build_preset "${wanted[i]}"
 	next=${wanted[i + 1]:-}
 	if [ -n "$next" ]; then
-		tools/run-idle ./dev build "$next" >/dev/null 2>&1 &
+		tools/run-idle ./dev build "$next" >build/logs/behind.log 2>&1 &
 		behind=$!
 	fi
 	test_preset "${wanted[i]}"
+	[ -z "$behind" ] || tail -n 1 -f --pid="$behind" build/logs/behind.log
 	wait
 	behind=""
 done

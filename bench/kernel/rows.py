@@ -202,7 +202,10 @@ def parse(argv, kinds, about):
     parser.add_argument("--only", action="append", default=[], help="rows whose name has this in it")
     parser.add_argument("--kind", dest="kinds", action="append", default=[], choices=[kind.name for kind in kinds])
     parser.add_argument("--mtu", dest="mtus", type=int, action="append", default=[])
+    parser.add_argument("--check", action="store_true", help="look at the arguments, and end")
     options = parser.parse_args(argv)
+    if options.check:
+        sys.exit()
     options.mtus = options.mtus or [1500, 9000]
     return options
 
