@@ -25,18 +25,13 @@ function(aw_resets_test name target)
 	endif()
 	aw_in_own_net(command ${target})
 	add_test(NAME ${name} COMMAND ${command} ${resets})
-	set_tests_properties(${name} PROPERTIES LABELS stress TIMEOUT 240)
+	set_tests_properties(${name} PROPERTIES LABELS stress)
 endfunction()
 
 # aw_c_test(<name> LABEL <suite> SOURCES <file>... [LIBS <target>...] [ARGS <arg>...]
-#           [TIMEOUT <seconds>] [NET]): a program in <build>/tests, run by ctest as <suite>.<name>; NET: in a
-# network of its own.
+#           [NET]): a program in <build>/tests, run by ctest as <suite>.<name>; NET: in a network of its own.
 function(aw_c_test name)
-	cmake_parse_arguments(T "NET" "LABEL;TIMEOUT" "SOURCES;LIBS;ARGS" ${ARGN})
-	# It is there for programs that hang: what takes 4 s by itself took over 60 s beside a dozen other busy processes.
-	if(NOT T_TIMEOUT)
-		set(T_TIMEOUT 240)
-	endif()
+	cmake_parse_arguments(T "NET" "LABEL" "SOURCES;LIBS;ARGS" ${ARGN})
 	add_executable(${T_LABEL}_${name} ${T_SOURCES})
 	target_link_libraries(${T_LABEL}_${name} PRIVATE ${T_LIBS})
 	set_target_properties(${T_LABEL}_${name} PROPERTIES
@@ -46,8 +41,7 @@ function(aw_c_test name)
 		aw_in_own_net(command ${T_LABEL}_${name})
 	endif()
 	add_test(NAME ${T_LABEL}.${name} COMMAND ${command} ${T_ARGS})
-	set_tests_properties(${T_LABEL}.${name} PROPERTIES
-		LABELS ${T_LABEL} TIMEOUT ${T_TIMEOUT})
+	set_tests_properties(${T_LABEL}.${name} PROPERTIES LABELS ${T_LABEL})
 	# gcc's address sanitizer knows no forced unwind: as a cancelled thread ends, it takes its own look at the
 	# signal stack for a write beyond a frame that is no more.
 	if(AW_SANITIZE MATCHES "address")
@@ -87,11 +81,11 @@ endfunction()
 # aw_unit_test(<name> [LIBS <target>...] [SOURCES <further file>...] [OF <other>]): tests/unit/test_<name>.c,
 # or test_<other>.c, a cmocka program.
 function(aw_unit_test name)
-	cmake_parse_arguments(T "" "TIMEOUT;OF" "SOURCES;LIBS" ${ARGN})
+	cmake_parse_arguments(T "" "OF" "SOURCES;LIBS" ${ARGN})
 	if(NOT T_OF)
 		set(T_OF ${name})
 	endif()
-	aw_c_test(${name} LABEL unit TIMEOUT ${T_TIMEOUT}
+	aw_c_test(${name} LABEL unit
 		SOURCES test_${T_OF}.c ${T_SOURCES}
 		LIBS ${T_LIBS} PkgConfig::CMOCKA)
 endfunction()

@@ -103,6 +103,13 @@ choose_presets() {
 	[ ${#wanted[@]} -gt 0 ] || die "test: no test has that name, suite and preset"
 }
 
+# Tests end at limits that are there for programs that hang: they are longer on a slow machine, and on one that does much else.
+set_limits() {
+	ANYWARP_SLOWNESS=$(python3 -B tools/slowness.py "$1")
+	export ANYWARP_SLOWNESS
+	say "this machine is $ANYWARP_SLOWNESS times as slow as the limits are made for: a test may take $((300 * ANYWARP_SLOWNESS)) s"
+}
+
 test_preset() {
 	local preset=$1
 	local report=build/logs/test-$preset
@@ -111,12 +118,13 @@ test_preset() {
 	# Most tests wait for half of their time; fuzzers, and kernels that run as processes, do not.
 	local jobs=$(($(nproc) * 2))
 	[ "$preset" != fuzz ] && [ "$only" != interop ] && ! is_kernel && [ -z "$arch" ] || jobs=$(nproc)
+	set_limits "$jobs"
 	say "testing $preset"
 	rm -f "$report.xml"
 	select_tests "$preset"
 	ctest "${selected[@]}" --show-only=json-v1 >"$report.json" 2>/dev/null
 	$(fixed_layout "$preset") ctest "${selected[@]}" \
-		-j "$jobs" --timeout 300 --no-tests=ignore --test-output-truncation head \
+		-j "$jobs" --timeout $((300 * ANYWARP_SLOWNESS)) --no-tests=ignore --test-output-truncation head \
 		--test-output-size-passed 100000 --test-output-size-failed 1000000 \
 		--output-junit "$PWD/$report.xml" --output-log "$PWD/$report.log" 2>/dev/null |
 		python3 -B tools/test_progress.py "$report.json" || true
@@ -247,6 +255,7 @@ fetch_newer_headers() {
 build_libuv() {
 	[[ "${wanted[*]}" == *release* && "${only:-system}" == system ]] || return 0
 	mkdir -p build/logs
+	say "building libuv's tests, unless they are there"
 	watched build/logs/libuv.log tests/sockets/build-libuv build/libuv ||
 		say "no tests of libuv: $(tail -n 1 build/logs/libuv.log)"
 }

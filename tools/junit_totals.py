@@ -12,6 +12,7 @@ import xml.etree.ElementTree as ElementTree
 Totals = collections.namedtuple("Totals", "passed failed skipped seconds")
 NOTHING = Totals(0, 0, 0, 0.0)
 TAIL_LINES = 60
+LIMIT_SECONDS = 300  # the least that ends a test
 CMOCKA = re.compile(r"\[ *(PASSED|FAILED|SKIPPED) *\] (\d+) test\(s\)")
 # Pytest's lines about a failed assertion; a long report of what the programs printed follows it.
 REASON, REASONS_MAX = re.compile(r"E {2,}|[\w/.]+:\d+: \w+"), 40
@@ -51,7 +52,11 @@ def totals_of(case):
 def print_failure(preset, case):
     output = (case.findtext("system-out") or "").rstrip().splitlines()
     reasons = [line for line in output[:-TAIL_LINES] if REASON.match(line)]
-    print(f"\n---- failed: {case.get('name')} ({preset})")
+    seconds = float(case.get("time", 0))
+    print(f"\n---- failed: {case.get('name')} ({preset}), after {seconds:.0f} s")
+    if seconds >= LIMIT_SECONDS and not case_counts(case.findtext("system-out") or "")["failed"]:
+        print(f"Its limit has ended it. What else the machine does is the likely cause, if that is much: its load is now "
+              f"{os.getloadavg()[0]:.0f}, on {os.cpu_count()} processors.")
     print("\n".join(reasons[:REASONS_MAX]))
     print("the end of what it printed:")
     print("\n".join(output[-TAIL_LINES:]))

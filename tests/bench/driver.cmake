@@ -17,13 +17,9 @@ foreach(file ${driver_tests})
 	add_test(NAME bench.${name}
 		COMMAND ${AW_PYTEST} -q -rs -p no:cacheprovider "${CMAKE_CURRENT_LIST_DIR}/${file}")
 	set(cost 0)
-	set(seconds 300)
-	if(name STREQUAL driver_study_programs) # each of its runs starts programs of others, of Open MPI above all
-		set(seconds 600)
-	endif()
 	if(name MATCHES "^driver_(run|continue|study_programs)$") # of the whole suite's last tests: it would run alone at the end
 		set(cost 60)
 	endif()
-	set_tests_properties(bench.${name} PROPERTIES LABELS system TIMEOUT ${seconds} COST ${cost}
+	set_tests_properties(bench.${name} PROPERTIES LABELS system COST ${cost}
 		ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;ANYWARP_BUILD=${CMAKE_BINARY_DIR}")
 endforeach()

@@ -17,7 +17,7 @@ import tap
 
 HERE = pathlib.Path(__file__).resolve().parent
 LOOPBACK = "127.0.0.1"
-SECONDS_MAX = 60
+SECONDS_MAX = program.SECONDS_MAX
 PERSONAS = ("iwarp", "roce")
 
 

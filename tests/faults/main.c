@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 enum {
 	CALLS_MAX = 2000, /* far more than a scene makes: an endless loop otherwise */
 	HANG_S = 60,
@@ -118,7 +120,7 @@ static void child(const struct fault *fault)
 {
 	struct scene survivor;
 
-	alarm(HANG_S);
+	alarm(limit_s(HANG_S));
 	aw_bounds.linger_ms = 200;
 	if (fault->beside && !(scene_open(&survivor) && scene_talk(&survivor)))
 		wrong("no survivor", &survivor);

@@ -8,12 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/limit.h"
 #include "lib/proc.h"
 
 int rs_guard(void **state)
 {
 	(void)state;
-	alarm(RS_WAIT_S);
+	alarm(limit_s(RS_WAIT_S));
 	return 0;
 }
 
@@ -129,7 +130,7 @@ int rs_in_child(void (*fn)(void *), void *arg)
 	if (child == 0) {
 		setenv("CMOCKA_TEST_ABORT", "1", 1);
 		signal(SIGABRT, SIG_DFL);
-		alarm(RS_WAIT_S);
+		alarm(limit_s(RS_WAIT_S));
 		fn(arg);
 		_exit(0);
 	}

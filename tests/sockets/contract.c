@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 #define ROW_SECONDS 30
 
 static const struct rows *const tables[] = {
@@ -44,7 +46,7 @@ static int run(const char *name)
 	}
 	pid_t child = fork();
 	if (child == 0) {
-		alarm(ROW_SECONDS);
+		alarm(limit_s(ROW_SECONDS));
 		row->run();
 		exit(0);
 	}

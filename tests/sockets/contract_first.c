@@ -17,6 +17,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 #define ROUNDS 200
 #define CROWD 700
 
@@ -206,7 +208,7 @@ static void first_beside_fork(void)
 			;
 		pid_t child = fork();
 		if (child == 0) {
-			alarm(20);
+			alarm(limit_s(20));
 			send_text(e.server, "x");
 			_exit(0);
 		}

@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 static pid_t by_fork(int (*run)(void *), void *arg)
 {
 	pid_t child = fork();
@@ -45,7 +47,7 @@ static pid_t (*const ways[])(int (*)(void *), void *) = { by_fork, by_bare_fork,
 static int answer_and_ask(void *arg)
 {
 	int fd = *(int *)arg;
-	alarm(20);
+	alarm(limit_s(20));
 	expect_text(fd, "to the child");
 	send_text(fd, "from the child");
 	return 0;

@@ -10,11 +10,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 static int echo(int fd)
 {
 	char room[4096];
 	ssize_t n;
-	alarm(20);
+	alarm(limit_s(20));
 	while ((n = read(fd, room, sizeof(room))) > 0)
 		send_all(fd, room, (size_t)n);
 	return n != 0;
@@ -23,7 +25,7 @@ static int echo(int fd)
 static int drain(int fd)
 {
 	char room[4096];
-	alarm(20);
+	alarm(limit_s(20));
 	while (read(fd, room, sizeof(room)) > 0)
 		;
 	return 0;

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 #define WORKERS 4
 #define CLIENTS 16
 #define VFORKS 400
@@ -31,7 +33,7 @@ static pid_t fork_checked(void)
 	pid_t child = fork();
 	CHECK(child >= 0);
 	if (child == 0)
-		alarm(20);
+		alarm(limit_s(20));
 	return child;
 }
 

@@ -19,6 +19,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 static volatile sig_atomic_t signals;
 static volatile sig_atomic_t elsewhere;
 static pid_t main_tid;
@@ -152,7 +154,7 @@ static void jumped_out(void)
 		CHECK(!"comes back");
 	}
 	CHECK(signal(SIGALRM, SIG_DFL) != SIG_ERR);
-	alarm(20);
+	alarm(limit_s(20));
 	send_text(e.client, "after all");
 	CHECK(recv(e.server, got, 5, MSG_WAITALL) == 5 && !memcmp(got, "after", 5));
 	pid_t other = spawn_self("echo", e.server, false);

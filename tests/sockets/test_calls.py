@@ -10,7 +10,7 @@ import conftest
 import pytest
 
 CALLS = 1000
-SECONDS_MAX = 60
+SECONDS_MAX = conftest.program.SECONDS_MAX
 pytestmark = [pytest.mark.usefixtures("strace"),
               pytest.mark.skipif(bool(conftest.SANITIZER), reason="the programs are other people's")]
 

@@ -10,7 +10,7 @@ import program
 import pytest
 
 HERE = pathlib.Path(__file__).parent
-SECONDS_MAX = 90
+SECONDS_MAX = 90 * program.SLOWNESS
 CONNECTIONS, BYTES = 4, 60000
 NO_RECORD = "is no record"
 CALLS = ("accept4", "close", "connect", "fcntl", "getsockopt", "recvfrom", "recvmsg", "rt_sigprocmask", "sendmsg",

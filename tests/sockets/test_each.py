@@ -8,7 +8,7 @@ import pytest
 
 TESTS = conftest.BUILD / "tests"
 ECHO = conftest.ROOT / "tests" / "sockets" / "echo_server.py"
-SECONDS_MAX = 60
+SECONDS_MAX = conftest.program.SECONDS_MAX
 
 
 def start_server(mode):

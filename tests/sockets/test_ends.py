@@ -20,7 +20,7 @@ MOB = conftest.BUILD / "tests" / "mob"
 SEED = int(os.environ.get("ANYWARP_SEED", random.SystemRandom().randrange(1 << 30)))
 KILLS = int(os.environ.get("ANYWARP_KILLS", 3 if conftest.SANITIZER else 12))
 LIFE_US_MAX = 60000
-SECONDS_MAX = 30
+SECONDS_MAX = 30 * program.SLOWNESS
 CROWD = 4096
 # What the library's own process has for a connection: its TCP socket, its end of the program's pair, an event
 # channel and a completion channel; and for itself.

@@ -10,7 +10,7 @@ import far_link
 import pytest
 
 LINK = pathlib.Path(__file__).with_name("far_link.py")
-SECONDS_MAX = 60
+SECONDS_MAX = conftest.program.SECONDS_MAX
 WAY_MS = 400  # more than the patience without it, on any machine: what a loaded one adds is little beside it
 pytestmark = pytest.mark.skipif(bool(conftest.SANITIZER), reason="the programs are other people's")
 

@@ -9,7 +9,7 @@ import pytest
 
 TESTS_OF_LIBUV = conftest.BUILD.parent / "libuv" / "build" / "uv_run_tests_a"
 SHARDS = 4
-SECONDS_MAX = 120
+SECONDS_MAX = 120 * conftest.program.SLOWNESS
 # All that have to do with TCP, without those for Windows and, though it is there,
 # watcher_cross_stop, which is of UDP. tcp_connect_timeout and tcp_close_while_connecting want a host
 # outside that does not answer.

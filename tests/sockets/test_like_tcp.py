@@ -11,7 +11,7 @@ import time
 import conftest
 import pytest
 
-SECONDS_MAX = 60
+SECONDS_MAX = conftest.program.SECONDS_MAX
 KILLS = 4
 FEW_FILES, FEW_CONNECTIONS = 64, 50
 pytestmark = pytest.mark.skipif(bool(conftest.SANITIZER), reason="a sanitizer's processes have files and time of their own")

@@ -9,7 +9,7 @@ import pytest
 
 CHURN = conftest.BUILD / "tests" / "churn"
 MS = int(os.environ.get("ANYWARP_CHURN_MS", 400))
-SECONDS_MAX = 60
+SECONDS_MAX = conftest.program.SECONDS_MAX
 
 
 @pytest.mark.parametrize("way,job", [("close", "read"), ("close", "write"), ("close", "poll"), ("syscall", "read"),

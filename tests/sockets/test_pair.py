@@ -15,7 +15,7 @@ import pytest
 
 PAIRING = conftest.BUILD / "tests" / "pairing"
 GATE = conftest.BUILD / "tests" / "gate.so"
-SECONDS_MAX = 20
+SECONDS_MAX = 20 * program.SLOWNESS
 PAIR_MS = "50"  # how long connect(2) waits for a server that is stopped
 STEPS_MAX = 100
 pytestmark = pytest.mark.skipif(bool(conftest.SANITIZER), reason="its ends may be too late for a pair")

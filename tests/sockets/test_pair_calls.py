@@ -13,7 +13,7 @@ import test_pair
 from test_pair_ways import expected, run
 
 KILLS = int(os.environ.get("PAIR_KILLS", "50"))
-SECONDS_MAX = 60
+SECONDS_MAX = program.SECONDS_MAX
 DEEP = conftest.BUILD / "tests" / "deep.so"
 pytestmark = pytest.mark.skipif(bool(conftest.SANITIZER), reason="the programs are other people's")
 

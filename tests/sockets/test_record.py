@@ -19,7 +19,7 @@ from test_contract import CONTRACT, NO_RECORD
 from test_ends import rng  # noqa: F401
 
 HERE = pathlib.Path(__file__).parent
-SECONDS_MAX = 60
+SECONDS_MAX = program.SECONDS_MAX
 KILLS = int(os.environ.get("ANYWARP_KILLS", 6))
 KILL_MS_MAX = 300
 ENDS = ("an early end", "ConnectionResetError", "BrokenPipeError")  # what TCP shows of a peer that was killed

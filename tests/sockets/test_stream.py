@@ -11,7 +11,7 @@ import pytest
 
 STREAM = conftest.BUILD / "tests" / "stream"
 RUNS = 40 if conftest.SANITIZER else int(os.environ.get("ANYWARP_RUNS", 400))
-SECONDS_MAX = 200
+SECONDS_MAX = 200 * conftest.program.SLOWNESS
 
 
 @pytest.mark.parametrize("mode", conftest.MODES_AND_AUTO, indirect=True)

@@ -9,7 +9,7 @@ import pytest
 
 TESTS = conftest.BUILD / "tests"
 ECHO = conftest.ROOT / "tests" / "sockets" / "echo_server.py"
-SECONDS_MAX = 60
+SECONDS_MAX = conftest.program.SECONDS_MAX
 SAID = {"deep": "without RTLD_DEEPBIND", "apart": "no connection is a record from now on"}
 
 

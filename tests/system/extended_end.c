@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 #define PAGE (1 << 20)
 #define HIGH 900 /* an fd beyond those that the library has opened here */
 #define OUTLIVES_S 300
@@ -40,7 +42,7 @@ static void outlived_ask(int fd)
 	NEED(outliver >= 0);
 	if (!outliver) {
 		close(fd);
-		alarm(OUTLIVES_S);
+		alarm(limit_s(OUTLIVES_S));
 		pause();
 	}
 	NEED(iwarp_send_async(fd, &outliver, sizeof(outliver), 1) == 0);

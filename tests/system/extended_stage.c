@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 #define SEED 1
 #define SCENE_S 120
 #define EXIT_S 30
@@ -248,7 +250,7 @@ static void start(int fd, int role)
 	NEED(iwarp_start(fd, role) == 0);
 	tick(0);
 	NEED(signal(SIGALRM, say_where) != SIG_ERR);
-	alarm(SCENE_S);
+	alarm(limit_s(SCENE_S));
 }
 
 static void be_asker(const struct scene *scene, const struct sockaddr_in *address)
@@ -295,7 +297,7 @@ void play(const struct scene *scene)
 	server = fork();
 	NEED(server >= 0);
 	if (!server) {
-		alarm(SCENE_S);
+		alarm(limit_s(SCENE_S));
 		be_server(scene, listener);
 		exit(0);
 	}
@@ -303,7 +305,7 @@ void play(const struct scene *scene)
 	asker = fork();
 	NEED(asker >= 0);
 	if (!asker) {
-		alarm(SCENE_S);
+		alarm(limit_s(SCENE_S));
 		be_asker(scene, &address);
 		exit(0);
 	}

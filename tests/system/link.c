@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 #define RESOLVE_MS 5000
 
 /* The next event, which must be of this type; its id. An exit from TIME_WAIT may come any time. */
@@ -121,5 +123,5 @@ void give_up_after(unsigned int seconds)
 	struct sigaction action = { .sa_handler = on_alarm };
 
 	CHECK(sigaction(SIGALRM, &action, NULL) == 0);
-	alarm(seconds);
+	alarm(limit_s(seconds));
 }

@@ -6,8 +6,9 @@ import socket
 import struct
 
 import iwarp
+from program import SLOWNESS
 
-SECONDS_MAX = 20
+SECONDS_MAX = 20 * SLOWNESS
 
 
 class PeerClosed(Exception):

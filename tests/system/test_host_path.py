@@ -14,7 +14,7 @@ import conftest
 
 OPCODES = conftest.BUILD / "tests" / "opcodes"
 SIZES = "1,2,3,13,508,509,4000,65536,300001,3000001"
-SECONDS_MAX = 60
+SECONDS_MAX = conftest.program.SECONDS_MAX
 NOBODY = 65534
 YAMA = pathlib.Path("/proc/sys/kernel/yama/ptrace_scope")
 

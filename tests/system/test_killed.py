@@ -25,7 +25,7 @@ RESETS = 20 if conftest.SANITIZER else 100
 AT_ONCE = 4
 LIFE_US_MAX = 80000
 FDS_MAX = 24
-SECONDS_MAX = 60
+SECONDS_MAX = conftest.program.SECONDS_MAX
 LINGER_RESET = struct.pack("ii", 1, 0)
 
 

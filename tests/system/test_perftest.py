@@ -10,7 +10,7 @@ import conftest
 from perftest import table
 
 SLOW = bool(conftest.SANITIZER)
-SECONDS_MAX = 60
+SECONDS_MAX = conftest.program.SECONDS_MAX
 
 
 def perftest(start, port, line, bed=None):

@@ -15,7 +15,7 @@ import pytest
 from perftest import table
 from test_perftest import assert_figures
 
-SECONDS_MAX = 60
+SECONDS_MAX = conftest.program.SECONDS_MAX
 ROCE = ("env", "ANYWARP_PERSONA=roce")
 COUNT = 100
 

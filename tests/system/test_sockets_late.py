@@ -16,7 +16,7 @@ PEER = pathlib.Path(__file__).with_name("late_peer.py")
 LIB = conftest.BUILD / "lib"
 HURRY = conftest.BUILD / "tests" / "libhurry.so"
 STARTUP_MS = 200
-SECONDS_MAX = 30
+SECONDS_MAX = 30 * conftest.program.SLOWNESS
 NO_REPLY = "no mpa reply yet"
 
 

@@ -22,6 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 enum {
 	LENGTH = 1 << 17,
 	HANG_S = 60,
@@ -70,7 +72,7 @@ static int run(void (*test)(void))
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		alarm(HANG_S);
+		alarm(limit_s(HANG_S));
 		setrlimit(RLIMIT_CORE, &no_core);
 		page = (size_t)sysconf(_SC_PAGESIZE);
 		sigaction(SIGSEGV, &kernels, NULL);

@@ -21,6 +21,8 @@
 
 #include <cmocka.h>
 
+#include "../lib/limit.h"
+
 static const uint8_t zeros[AW_HOST_VERDICT_LEN];
 
 /* A responder's memory, whose hello a test may change. */
@@ -225,7 +227,7 @@ static void host_ring_open__a_memfd_with_a_lease(void **state)
 	signal(SIGIO, SIG_IGN); /* the holder of a lease is told so of the open */
 	assert_int_equal(fcntl(fd, F_SETLEASE, F_RDLCK), 0);
 	put_be32(s->hello + 4, (uint32_t)fd);
-	alarm(10);
+	alarm(limit_s(10));
 	assert_refused(s->hello);
 	alarm(0);
 	close(fd);

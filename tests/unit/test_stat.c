@@ -25,6 +25,8 @@
 
 #include <cmocka.h>
 
+#include "../lib/limit.h"
+
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
 /* The one row of this process's table. */
@@ -73,7 +75,7 @@ static void child_run(void (*job)(union aw_stat_row *row), union aw_stat_row *ro
 
 	assert_true(pid >= 0);
 	if (!pid) {
-		alarm(30);
+		alarm(limit_s(30));
 		job(row);
 		_exit(0);
 	}

@@ -27,6 +27,8 @@
 
 #include <cmocka.h>
 
+#include "../lib/limit.h"
+
 static void fill(uint8_t *p, size_t n, unsigned int seed)
 {
 	for (size_t i = 0; i < n; i++)
@@ -427,7 +429,7 @@ static void each__child_leaves_the_parents_alone(void **state)
 	if (child == 0) {
 		struct aw_batch *batch = aw_batch_get(); /* there is something to take back */
 
-		alarm(30);
+		alarm(limit_s(30));
 		aw_uqp_each(visit);
 		aw_uqp_unlend(&p->pd, p->a.buf, BUF_OCTETS);
 		_exit(batch && visited_count == 0 ? 0 : 1);

@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "../lib/limit.h"
+
 static void await_success(pid_t child)
 {
 	int status;
@@ -53,7 +55,7 @@ static void destroy__child_waits_for_no_thread_of_the_parent(void **state)
 	a->qp->delivering = true;
 	child = fork();
 	if (child == 0) {
-		alarm(30);
+		alarm(limit_s(30));
 		aw_uqp_destroy(a->qp);
 		aw_cq_fini(&a->cq);
 		_exit(0);

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 static void octet_send(struct pair *p, uint8_t octet)
 {
 	struct ibv_sge sge = side_sge(&p->a, 0, 1);
@@ -30,7 +32,7 @@ static void child_run(void (*job)(void))
 
 	assert_true(pid >= 0);
 	if (!pid) {
-		alarm(30);
+		alarm(limit_s(30));
 		job();
 		_exit(0);
 	}

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 enum {
 	REBINDS = 30
 };
@@ -282,7 +284,7 @@ static void fork__child_takes_its_copies_down(void **state)
 	type1 = window_make(&p, IBV_MW_TYPE_1);
 	pid = fork();
 	if (!pid) {
-		alarm(30);
+		alarm(limit_s(30));
 		_exit(ibv_destroy_qp(p.b.qp) || ibv_dealloc_mw(type1) || ibv_dereg_mr(p.b.mr) ||
 		      ibv_dealloc_mw(mw));
 	}

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 enum {
 	CHILD_S = 30,
 	PATIENCE_MS = 300,
@@ -42,7 +44,7 @@ static pid_t child_start(void (*job)(void))
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
-		alarm(CHILD_S);
+		alarm(limit_s(CHILD_S));
 		job();
 		_exit(0);
 	}

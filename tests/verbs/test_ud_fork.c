@@ -8,12 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 static void child(struct ud_scene *parents)
 {
 	struct ud_scene *s;
 	void *state;
 
-	alarm(30);
+	alarm(limit_s(30));
 	ud_setup(&state);
 	s = state;
 	ud_check_way(s, &s->a, &s->b);
@@ -68,7 +70,7 @@ static void fork__child_arms_and_destroys_beside_the_parent_s_poller(void **stat
 
 		assert_true(pid >= 0);
 		if (pid == 0) {
-			alarm(30);
+			alarm(limit_s(30));
 			ibv_req_notify_cq(s->f->cq, 0);
 			ibv_destroy_qp(s->a.qp);
 			_exit(0);

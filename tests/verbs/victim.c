@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/limit.h"
+
 enum {
 	FD = 3,
 	LIFE_S_MAX = 240, /* as long as the test may take */
@@ -162,7 +164,7 @@ bool victim_main(int argc, char **argv)
 	if (argc != 4 || strcmp(argv[0], "victim") != 0)
 		return false;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	alarm(LIFE_S_MAX);
+	alarm(limit_s(LIFE_S_MAX));
 	live((enum victim_step)atoi(argv[1]), atoi(argv[2]), (unsigned int)atoi(argv[3]));
 	return true;
 }
