@@ -91,7 +91,7 @@ pick() {
 	[[ " $* " == *" $word "* ]] || die "$command: no $what '$word'$(meant "$word" "$@"); there are: $*"
 }
 
-# How far a log's last line says that a command is: ninja's "[3/14]", a percentage of apt's, or the line itself.
+# How far a log's line says that a command is: ninja's "[3/14]", a percentage of apt's, or the line itself.
 progress_of() {
 	local line=$1 seconds=$2 left=""
 	if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
@@ -118,7 +118,9 @@ tell_progress() {
 		read -r -t 1 -u "$never" || true
 		[ -t 1 ] || [ $((SECONDS - told)) -ge "$telling_s" ] || continue
 		told=$SECONDS
-		line=$(tail -n 1 "$log" 2>/dev/null | tr -cd '[:print:]') || true
+		line=$(tail -n 20 "$log" 2>/dev/null | tr -cd '[:print:]\n' | awk '
+			/^\[[0-9]+\/[0-9]+\] |^(dl|pm)status:/ { best = $0 }
+			END { print best ? best : $0 }') || true
 		line="   $(progress_of "$line" $((SECONDS - began)))"
 		[ -t 1 ] && printf '\r%s\033[K' "$line" || printf '%s\n' "$line"
 	done
@@ -208,11 +210,12 @@ configure_preset() {
 	cmake --preset "$1"
 }
 
-# Of the fuzz preset only the fuzz targets are wanted.
+# All of it, unless build_targets names a part. Of the fuzz preset only the fuzz targets are wanted.
+build_targets=""
 make_preset() {
-	local target=all
-	[ "$1" != fuzz ] || target=fuzzers
-	configure_preset "$1" && cmake --build "build/$1" --target "$target"
+	local targets=${build_targets:-all}
+	[ "$1" != fuzz ] || targets=fuzzers
+	configure_preset "$1" && cmake --build "build/$1" --target $targets
 }
 
 # for_preset PRESET COMMAND: runs it in this shell; the log is shown only when it fails. Two for a preset at once wait for each other.
