@@ -19,6 +19,9 @@ void aw_address_set_port(struct sockaddr *sa, uint16_t port);
 
 bool aw_address_is_wildcard(const struct sockaddr *sa);
 
+/* True unless the address is a wildcard or of loopback, also where it is IPv4 mapped into IPv6. */
+bool aw_address_names_device(const struct sockaddr *sa);
+
 /* The wildcard of family with port 0. */
 void aw_address_wildcard(int family, struct sockaddr_storage *sa);
 

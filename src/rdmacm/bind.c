@@ -10,10 +10,13 @@
 
 #include <unistd.h>
 
-/* A wildcard names no device. */
+/*
+ * As Linux's rdma_cm, where loopback is on no device: libfabric takes an id with a device for one that peers on other hosts can
+ * connect to.
+ */
 static int name_device(struct aw_cm_id *cm)
 {
-	if (aw_address_is_wildcard(&cm->id.route.addr.src_addr))
+	if (!aw_address_names_device(&cm->id.route.addr.src_addr))
 		return 0;
 	aw_address_gid(&cm->id.route.addr.src_addr, &cm->id.route.addr.addr.ibaddr.sgid);
 	return aw_cm_device_set(&cm->id);

@@ -157,19 +157,6 @@ static void bind__reuse(void **state)
 	rdma_destroy_id(b);
 }
 
-static void bind__device(void **state)
-{
-	struct rdma_cm_id *wildcard = cm_bound(cm_channel, "0.0.0.0");
-	struct rdma_cm_id *loopback = cm_bound(cm_channel, "127.0.0.1");
-
-	(void)state;
-	assert_null(wildcard->verbs);
-	assert_non_null(loopback->verbs);
-	assert_non_null(loopback->pd);
-	rdma_destroy_id(wildcard);
-	rdma_destroy_id(loopback);
-}
-
 static void listen__wildcard(void **state)
 {
 	struct rdma_cm_id *listener = cm_listener(cm_channel, "0.0.0.0", 1), *client;
@@ -567,7 +554,6 @@ int main(void)
 		TEST(bind__foreign_address),
 		TEST(bind__again_after_connections),
 		TEST(bind__reuse),
-		TEST(bind__device),
 		TEST(listen__wildcard),
 		TEST(listen__wildcard_of_both),
 		TEST(listen__wildcard_of_one),
