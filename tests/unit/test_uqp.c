@@ -177,6 +177,37 @@ static void no_receive__peer_resets(void **state)
 	assert_int_equal(p->b.qp->core.error, AW_E_MPA_CLOSED);
 }
 
+/* A peer that sends and ends answers what comes to it then with a reset: this end sends and finds that before it has read. */
+static void post_send__reads_what_the_peer_sent_before_it_ended(void **state)
+{
+	struct pair *p = *state;
+	struct linger now = { .l_onoff = 1 };
+	struct aw_sge sge = end_sge(&p->a, BUF_OCTETS / 2, BUF_OCTETS / 2);
+	const uint32_t len = 3000;
+
+	/* There what is sent to a peer that has left is dropped, and no send fails. */
+	if (p->a.qp->ring)
+		skip();
+	/* The responder sends nothing before this. */
+	end_post(&p->a, AW_OP_READ, &p->b, 16);
+	assert_int_equal(end_wait_cqe(&p->a).cqe.status, AW_WC_SUCCESS);
+	pair_stop_progress();
+	fill(p->b.buf, len, 3);
+	assert_int_equal(aw_uqp_recv(p->a.qp, 9, &sge, 1), 0);
+	end_post(&p->b, AW_OP_SEND, &p->a, len);
+	assert_int_equal(setsockopt(p->b.qp->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+	p->b.qp->reset_seen = true; /* closed, not lingered over */
+	aw_uqp_abort(p->b.qp);
+	end_post(&p->a, AW_OP_SEND, &p->b, 16);
+	struct aw_cq_entry received = end_wait_cqe(&p->a), sent = end_wait_cqe(&p->a);
+
+	assert_int_equal(received.cqe.wr_id, 9);
+	assert_int_equal(received.cqe.status, AW_WC_SUCCESS);
+	assert_int_equal(received.cqe.byte_len, len);
+	assert_memory_equal(p->a.buf + BUF_OCTETS / 2, p->b.buf, len);
+	assert_int_equal(sent.cqe.status, AW_WC_WR_FLUSH_ERR);
+}
+
 /* Who closes does not wait for what it would flush. */
 static void no_receive__close_does_not_wait(void **state)
 {
@@ -461,6 +492,7 @@ static void poll__looks_at_no_qp_without_memory(void **state)
 		end_destroy(&others[i]);
 }
 
+#define STOPPED(f) cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown_stopped)
 #define CASE(f) cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown)
 
 int main(void)
@@ -473,6 +505,7 @@ int main(void)
 		CASE(close__flushes_both_ends),
 		CASE(no_receive__waits_for_one),
 		CASE(no_receive__peer_resets),
+		STOPPED(post_send__reads_what_the_peer_sent_before_it_ended),
 		CASE(no_receive__close_does_not_wait),
 		CASE(no_receive__terminates_both_ends),
 		CASE(reset__makes_it_usable_again),

@@ -28,6 +28,12 @@ static inline bool aw_uqp_ends_quietly(const struct aw_uqp *qp)
  */
 void aw_uqp_starve(struct aw_uqp *qp);
 
+/*
+ * Reads what has come, all of it: a peer that ends behind its last message answers what comes to it then with a reset, which
+ * a send finds before the message has been read.
+ */
+void aw_uqp_read_rest(struct aw_uqp *qp);
+
 /* Called when the connection was reset, or the peer has vanished. */
 void aw_uqp_stream_lost(struct aw_uqp *qp);
 

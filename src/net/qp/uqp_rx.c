@@ -21,6 +21,16 @@ void aw_uqp_stream_lost(struct aw_uqp *qp)
 		aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
 }
 
+void aw_uqp_read_rest(struct aw_uqp *qp)
+{
+	uint64_t before;
+
+	do {
+		before = qp->core.rx_pos;
+		qp->in->receive(qp, false);
+	} while (qp->core.rx_pos != before);
+}
+
 /*
  * A program may end as soon as it has what it waited for, before its end has answered our last
  * request: bytes that its TCP has acknowledged count as received.

@@ -89,8 +89,8 @@ static bool send_batch(struct aw_uqp *qp)
 	} else if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS &&
 		   !aw_uqp_ends_quietly(qp)) {
 		/* A stream that ends quietly ends once all bytes that came before are read. */
-		qp->reset_seen = true;
-		aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
+		aw_uqp_read_rest(qp);
+		aw_uqp_stream_lost(qp);
 	}
 	return false;
 }
