@@ -292,9 +292,9 @@ static bool has_port_space(enum rdma_port_space ps)
 {
 	if (ps == RDMA_PS_TCP || (ps == RDMA_PS_UDP && aw_persona_is_roce()))
 		return true;
-	aw_log(AW_LOG_WARN,
-	       "rdma_create_id: port space 0x%x: iwarp has RDMA_PS_TCP only, the roce persona "
-	       "(anywarp run --persona roce) RDMA_PS_UDP too",
+	aw_log(AW_LOG_ERROR,
+	       "rdma_create_id: port space 0x%x refused: an iwarp device has RDMA_PS_TCP (0x106) alone; the "
+	       "roce persona has RDMA_PS_UDP (0x111), too (both ends: anywarp run --persona roce)",
 	       (unsigned int)ps);
 	return false;
 }

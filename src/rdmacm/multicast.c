@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // rdma_join_multicast and rdma_leave_multicast, for ids of the UDP port space. A join asks no other
 // host, so the event follows at once. A group is joined on the interface that the id is bound to.
+#include "base/log.h"
 #include "net/base/persona.h"
 #include "rdmacm/address.h"
 #include "rdmacm/event.h"
@@ -91,10 +92,18 @@ static int join(struct aw_cm_id *cm, const struct sockaddr *addr, bool send_only
 	return 0;
 }
 
+static int refuse_persona(void)
+{
+	aw_log(AW_LOG_ERROR,
+	       "multicast refused: an iwarp device has none; the roce persona has it (all members: "
+	       "anywarp run --persona roce)");
+	return aw_cm_fail(EOPNOTSUPP);
+}
+
 int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
 {
 	if (!aw_persona_is_roce())
-		return aw_cm_fail(EOPNOTSUPP);
+		return refuse_persona();
 	if (!id || !addr)
 		return aw_cm_fail(EINVAL);
 	struct aw_cm_id *cm = aw_cm_id_of(id);
@@ -109,7 +118,7 @@ int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex
 	const uint32_t known = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
 
 	if (!aw_persona_is_roce())
-		return aw_cm_fail(EOPNOTSUPP);
+		return refuse_persona();
 	if (!id || !attr || attr->comp_mask != known || !attr->addr)
 		return aw_cm_fail(EINVAL);
 	if (attr->join_flags != RDMA_MC_JOIN_FLAG_FULLMEMBER &&

@@ -19,7 +19,7 @@ static struct vb_limit ahs = { .max = VB_AH_MAX };
 
 static int refuse(const char *why)
 {
-	aw_log(AW_LOG_WARN, "address handle refused: %s", why);
+	aw_log(AW_LOG_ERROR, "address handle refused: %s", why);
 	return EINVAL;
 }
 
@@ -101,8 +101,13 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_ah *ah;
-	int err = aw_persona_is_roce() ? 0 : EOPNOTSUPP;
+	int err = 0;
 
+	if (!aw_persona_is_roce()) {
+		(void)refuse("it is for ud qps, which the roce persona has (both ends: anywarp run "
+			     "--persona roce)");
+		err = EOPNOTSUPP;
+	}
 	if (!err && !vb_limit_take(&ahs))
 		err = ENOMEM;
 	if (err) {

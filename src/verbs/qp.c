@@ -3,6 +3,7 @@
 // that a WR may always have one SGE.
 #include "verbs/qp.h"
 
+#include "base/log.h"
 #include "net/base/io_now.h"
 #include "net/base/persona.h"
 #include "net/roce/rc.h"
@@ -130,10 +131,35 @@ static int cap_check(const struct ibv_qp_cap *cap, bool srq)
 	return 0;
 }
 
+/*
+ * Programs print "Couldn't create QP". Those that try all types to see what a device has are told of each once.
+ */
+static int refuse_type(enum ibv_qp_type type)
+{
+	static _Atomic uint32_t told;
+	uint32_t bit = 1u << ((unsigned int)type % 32);
+
+	if (atomic_fetch_or_explicit(&told, bit, memory_order_relaxed) & bit)
+		return EOPNOTSUPP;
+	if (type == IBV_QPT_UD)
+		aw_log(AW_LOG_ERROR,
+		       "ud qp refused: an iwarp device has rc qps alone; the roce persona has ud ones, too (both "
+		       "ends: anywarp run --persona roce)");
+	else
+		aw_log(AW_LOG_ERROR,
+		       "%s qp refused: this device has rc qps (perftest: -c RC), and ud ones in the roce persona "
+		       "(anywarp run --persona roce)",
+		       type == IBV_QPT_UC				      ? "uc"
+		       : type == IBV_QPT_RAW_PACKET			      ? "raw packet"
+		       : type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV ? "xrc"
+									      : "driver's own");
+	return EOPNOTSUPP;
+}
+
 static int attr_check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	if (attr->qp_type != IBV_QPT_RC && !(attr->qp_type == IBV_QPT_UD && aw_persona_is_roce()))
-		return EOPNOTSUPP;
+		return refuse_type(attr->qp_type);
 	if (!pd || !attr->send_cq || !attr->recv_cq)
 		return EINVAL;
 	if (attr->send_cq->context != pd->context || attr->recv_cq->context != pd->context ||

@@ -100,10 +100,19 @@ static int ends_by_gid(const struct ibv_global_route *grh, struct aw_pair *pair)
 	struct ibv_gid_entry own;
 	int err = vb_gid_at(grh->sgid_index, &own);
 
+	if (err == EINVAL)
+		aw_log(AW_LOG_ERROR,
+		       "gid %u, this end's own (ah_attr.grh.sgid_index), is not in the gid table, which ibv_devinfo -v shows "
+		       "(ibv_rc_pingpong: -g at both ends)",
+		       grh->sgid_index);
 	if (err)
 		return err;
-	if (gid_is_zero(grh->dgid.raw))
+	if (gid_is_zero(grh->dgid.raw)) {
+		aw_log(AW_LOG_ERROR,
+		       "the peer's gid (ah_attr.grh.dgid) is zero: its program gave none (ibv_rc_pingpong: -g at "
+		       "both ends)");
 		return EINVAL;
+	}
 	if (gid_is_ipv4(own.gid.raw) != gid_is_ipv4(grh->dgid.raw)) {
 		aw_log(AW_LOG_ERROR,
 		       "gid %u is of %s, and the peer's (ah_attr.grh.dgid) is not: choose another "

@@ -371,15 +371,6 @@ static void resolve__families_differ(void **state)
 	rdma_destroy_id(id);
 }
 
-static void create__port_space(void **state)
-{
-	struct rdma_cm_id *id;
-
-	(void)state;
-	assert_int_equal(rdma_create_id(cm_channel, &id, NULL, RDMA_PS_UDP), -1);
-	assert_int_equal(errno, EPROTONOSUPPORT);
-}
-
 static void option__bad(void **state)
 {
 	struct rdma_cm_id *id = cm_bound(cm_channel, "127.0.0.1");
@@ -564,7 +555,6 @@ int main(void)
 		TEST(resolve__source),
 		TEST(resolve__any_port),
 		TEST(resolve__families_differ),
-		TEST(create__port_space),
 		TEST(option__bad),
 	};
 

@@ -181,6 +181,25 @@ def test_two_users_at_once(start, port):
         assert mine.wait_exit(SECONDS_MAX) == 0
 
 
+def test_one_end_without_a_gid(start, port):
+    server = start.server("ibv_rc_pingpong -g 0", port, prefix=ROCE)
+    client = start(f"ibv_rc_pingpong -p {port} 127.0.0.1", prefix=ROCE)
+    assert client.wait_exit(SECONDS_MAX) != 0
+    assert "-g at both ends" in client.output()
+    server.kill()
+
+
+@pytest.mark.parametrize("line, words", [
+    ("ibv_ud_pingpong", "ud qp refused"), ("ibv_uc_pingpong", "uc qp refused"),
+    ("udaddy -b 127.0.0.1", "port space 0x111 refused"),
+    ("mckey -m 239.1.2.3 -b 127.0.0.1", "port space 0x111 refused")])
+def test_what_an_iwarp_device_has_not(start, line, words):
+    refused = start(line)
+    assert refused.wait_exit(SECONDS_MAX) != 0
+    assert words in refused.output()
+    assert "anywarp run --persona roce" in refused.output()
+
+
 def test_the_peer_has_another_persona(start, port):
     """One end cannot connect, and says what it is."""
     server = start.server("ibv_rc_pingpong -g 0 -n 10", port, prefix=ROCE)
