@@ -59,6 +59,7 @@ static int local_fill(struct aw_ah *ah, uint16_t dlid)
 	if (dlid != VB_LID)
 		return refuse("a LID leads no further than this host: give a GID (is_global)");
 	aw_pair_loopback_gid(ah->dst);
+	ah->by_lid = true;
 	return 0;
 }
 

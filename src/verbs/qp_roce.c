@@ -133,6 +133,7 @@ static int to_rtr(struct vb_qp *qp, const struct ibv_qp_attr *attr)
 		.pair.local.qpn = qp->uqp->qpn,
 		.pair.remote.qpn = attr->dest_qp_num,
 		.ird = attr->max_dest_rd_atomic,
+		.by_lid = !ah->is_global,
 	};
 	int err;
 

@@ -52,7 +52,18 @@ def test_pingpong_by_gid(start, port, gid):
 
 
 def test_pingpong_by_lid(start, port):
-    pair(start, port, f"ibv_rc_pingpong -n {COUNT}")
+    assert "anywarp[" not in pair(start, port, f"ibv_rc_pingpong -n {COUNT}")
+
+
+def test_a_lid_leads_to_no_other_host(start, port, veth1500):
+    """Each end says so, at once."""
+    line = f"ibv_rc_pingpong -n {COUNT}"
+    server = start.server(line, port, prefix=(*veth1500.server_prefix, *ROCE))
+    client = start(f"{line} -p {port} {veth1500.address}", prefix=(*veth1500.client_prefix, *ROCE))
+    for end in (server, client):
+        end.wait_output("a lid leads to this host alone")
+    assert client.wait_exit(SECONDS_MAX) != 0
+    server.kill()
 
 
 @pytest.mark.parametrize("line, sizes", [
@@ -150,6 +161,7 @@ def test_peers_that_never_answer(start):
     for client in clients:
         assert client.wait_exit(SECONDS_MAX) != 0
         assert "transport retry counter exceeded" in client.output()
+        assert "did not answer in time" in client.output()
     for each in listeners + held:
         each.close()
 

@@ -31,6 +31,7 @@ struct aw_ud {
 	uint32_t qkey;
 	bool waits; /* waits for room in the socket */
 	bool told_long, told_short, told_lost, told_key; /* logged already */
+	bool looked; /* for the peer of a datagram by LID */
 	/* guarded by ud_group.c's lock */
 	uint32_t group_count;
 	struct aw_ud_group *groups[AW_UD_GROUPS_OF_QP];

@@ -174,6 +174,7 @@ int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
 	rc->told = *told;
 	rc->ord = AW_RD_MAX;
 	rc->calls = 0;
+	rc->met = false;
 	/* Relaxed: only the number matters. */
 	rc->incarnation = atomic_fetch_add_explicit(&incarnations, 1, memory_order_relaxed) + 1;
 	rc->phase = AW_PAIR_WAITING;
@@ -210,6 +211,7 @@ void aw_rc_ready(struct aw_rc *rc, const struct aw_rc_ready *ready)
 void aw_rc_joined(struct aw_rc *rc)
 {
 	rc->phase = AW_PAIR_JOINED;
+	rc->met = true;
 	rc->call_ns = 0;
 	rc->calls = 0;
 	pthread_mutex_lock(&rc->qp->lock);
@@ -311,12 +313,13 @@ static void look_after_stream(struct aw_rc *rc, struct aw_rc_litter *litter)
 		aw_rc_call_later(rc);
 }
 
+/* A peer that goes after its work is done is nothing to mend; one that never came is. */
 static void log_given_up(const struct aw_rc *rc)
 {
 	struct sockaddr_storage addr;
 
 	aw_pair_address(&rc->told.pair.remote, aw_qpn_port(rc->told.pair.remote.qpn), &addr);
-	aw_log(AW_LOG_WARN,
+	aw_log(rc->met ? AW_LOG_WARN : AW_LOG_ERROR,
 	       "qp 0x%x: peer qp 0x%x at %s did not answer in time: is its program still running, with --persona roce, and is the port open?",
 	       rc->qp->qpn, rc->told.pair.remote.qpn, aw_addr_text(&addr).text);
 }

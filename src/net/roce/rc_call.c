@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -165,11 +166,31 @@ static bool on_accepted(struct aw_rc *rc, struct aw_conn *conn, struct aw_rc_lit
 	return true;
 }
 
+/*
+ * A QP has its port from its creation on, so a peer of this host answers. Said once a process: a program that exchanges LIDs
+ * does so for all its QPs.
+ */
+static void tell_of_lid(const struct aw_rc *rc)
+{
+	static _Atomic bool told;
+
+	if (!rc->told.by_lid || rc->met ||
+	    atomic_exchange_explicit(&told, true, memory_order_relaxed))
+		return;
+	aw_log(AW_LOG_ERROR,
+	       "qp 0x%x: no process of this host has its peer, qp 0x%x: a lid leads to this host alone; to another "
+	       "one leads a gid (ah_attr.is_global; ibv_rc_pingpong: -g 0 at both ends)",
+	       rc->qp->qpn, rc->told.pair.remote.qpn);
+}
+
 static void on_rejected(struct aw_rc *rc, const struct aw_conn *conn)
 {
 	struct pair reply;
+	enum pair_answer answer = read_reply(rc, conn, &reply);
 
-	say(rc, "rejected by", answer_text(read_reply(rc, conn, &reply)));
+	say(rc, "rejected by", answer_text(answer));
+	if (answer == PAIR_NO_QP || answer == PAIR_MALFORMED)
+		tell_of_lid(rc);
 }
 
 /* Ends the call with its event. The caller holds the lock. */
@@ -187,6 +208,7 @@ static void conclude(struct aw_rc *rc, struct aw_conn *conn, enum aw_conn_event 
 		break;
 	case AW_CONN_FAILED:
 		say(rc, "no connection with", strerror(aw_conn_info(conn)->err));
+		tell_of_lid(rc);
 		break;
 	case AW_CONN_REQUEST:
 		break;

@@ -26,6 +26,7 @@ struct aw_rc {
 	uint16_t ord;
 	struct aw_conn *call; /* a call that is not answered yet */
 	uint32_t calls; /* calls in vain */
+	bool met; /* has been connected since RTR */
 	uint64_t call_ns; /* when to call; 0: no call is due */
 	struct aw_rc_held held[AW_RC_HELD_MAX];
 };

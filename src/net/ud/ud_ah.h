@@ -7,6 +7,7 @@
 #include "wire/ud.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 struct aw_ah {
 	_Atomic uint32_t refs;
@@ -17,6 +18,7 @@ struct aw_ah {
 	uint8_t traffic_class;
 	uint8_t hop_limit; /* of multicast; 0: the system's own */
 	uint8_t sl;
+	bool by_lid; /* dst is the loopback address in place of this host's LID */
 };
 
 /* A copy of *from with one reference; NULL: out of memory. */

@@ -3,13 +3,16 @@
 // room in the socket.
 #include "base/log.h"
 #include "core/span.h"
+#include "net/base/io_now.h"
 #include "net/base/probe.h"
 #include "net/roce/qpn.h"
 #include "net/ud/ud.h"
 #include "net/ud/udsock.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define QKEY_OWN \
 	0x80000000u /* set: the QP's own is sent (InfiniBand's rule for privileged Q_Keys) */
@@ -118,6 +121,36 @@ static void tell_lost(struct aw_uqp *qp, int err)
 	qp->ud->told_lost = true;
 }
 
+/* A socket of this host's has the port, or it could be bound to. */
+static bool is_port_of_host(uint16_t port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET,
+				  .sin_port = htons(port),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return true;
+	bool taken = bind(fd, (struct sockaddr *)&in, sizeof(in)) != 0;
+
+	aw_close_now(fd);
+	return taken;
+}
+
+/* Looks once for each QP: a program that exchanges LIDs has peers on other hosts, or has none. */
+static void look_for_lid(struct aw_uqp *qp, const struct aw_swqe *wqe)
+{
+	if (qp->ud->looked || !ah_of(wqe)->by_lid)
+		return;
+	qp->ud->looked = true;
+	if (!is_port_of_host(aw_qpn_port(wqe->stag)))
+		aw_log(AW_LOG_ERROR,
+		       "qp 0x%x: a ud datagram is lost: no process of this host has qp 0x%x, and a lid leads to this "
+		       "host alone; to another one leads a gid (ah_attr.is_global; ibv_ud_pingpong: -g 0 at both "
+		       "ends)",
+		       qp->qpn, wqe->stag);
+}
+
 static enum ud_outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
 				 const struct aw_spans *spans)
 {
@@ -126,6 +159,7 @@ static enum ud_outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
 	struct ud_hdr hdr;
 	int err;
 
+	look_for_lid(qp, wqe);
 	header(qp, wqe, &hdr);
 	ud_build(&hdr, octets);
 	for (unsigned int i = 0; i < spans->count; i++)
