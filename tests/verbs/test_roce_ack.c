@@ -150,11 +150,10 @@ static void no_failure_of(struct ibv_qp *qp, struct ibv_context *context)
 	}
 }
 
-/* The first Send has its receive, and a second one waits for one when the peer's program ends its QP. */
-static void send__peer_ends_before_its_receive_comes(void **state)
+/* The first message has its receive, and a second one waits for one when the peer's program ends its QP. */
+static void expect_refused(struct fixture *f, enum ibv_wr_opcode opcode)
 {
 	static const enum ibv_qp_state ends[] = { IBV_QPS_ERR, IBV_QPS_RESET, IBV_QPS_UNKNOWN };
-	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		struct ibv_qp_init_attr again;
@@ -166,7 +165,7 @@ static void send__peer_ends_before_its_receive_comes(void **state)
 						   .qp_type = IBV_QPT_RC };
 		walker_recv(&t.b, 1);
 		for (int n = 0; n < 3; n++)
-			walker_post(&t.a, IBV_WR_SEND, 16, NULL);
+			walker_post(&t.a, opcode, 16, &t.b);
 		walker_sent(&t.a, IBV_WC_SUCCESS);
 		if (ends[i] != IBV_QPS_UNKNOWN) {
 			assert_int_equal(qp_move(t.b.qp, ends[i]), 0);
@@ -180,6 +179,12 @@ static void send__peer_ends_before_its_receive_comes(void **state)
 		no_failure_of(t.b.qp, f->context);
 		two_destroy(&t);
 	}
+}
+
+static void send__peer_ends_before_its_receive_comes(void **state)
+{
+	expect_refused(*state, IBV_WR_SEND);
+	expect_refused(*state, IBV_WR_RDMA_WRITE_WITH_IMM);
 }
 
 static void send__completes_when_it_has_its_receive(void **state)
