@@ -12,6 +12,7 @@
 #include "net/base/policy.h"
 #include "xsock/base/rules.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,14 +36,17 @@ static void check_names(void)
 	struct environment_unknown found;
 	size_t at = 0;
 
-	while (aw_environment_next_unknown(&at, &found))
+	while (aw_environment_next_unknown(&at, &found)) {
+		char remedy[64];
+
+		snprintf(remedy, sizeof(remedy), "correct it to %s, or unset it",
+			 found.nearest ? found.nearest : "");
 		aw_finding_print(FINDING_WARN, "environment",
-				 found.nearest ? "correct or unset it"
+				 found.nearest ? remedy
 					       : "unset it; 'anywarp help environment' lists those "
 						 "that there are",
-				 "%.*s is no variable of anywarp%s%s%s", found.len, found.name,
-				 found.nearest ? ": is " : "", found.nearest ? found.nearest : "",
-				 found.nearest ? " meant?" : "");
+				 "%.*s is no variable of anywarp", found.len, found.name);
+	}
 }
 
 // The rest is tried with the default in the place of a wrong value.

@@ -113,8 +113,8 @@ static void note_names(const char *who)
 	while (aw_environment_next_unknown(&at, &found))
 		if (found.nearest)
 			fprintf(stderr,
-				"%s: note: %.*s is no variable of anywarp, and has no effect: is "
-				"%s meant?\n",
+				"%s: note: %.*s is no variable of anywarp, and has no effect: %s "
+				"is one\n",
 				who, found.len, found.name, found.nearest);
 }
 
