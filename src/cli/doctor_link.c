@@ -204,7 +204,7 @@ static int serve(struct link_end *end, int port_fd)
 // The parent. The end of the pipe without a port: the child has failed.
 static bool connect_to(struct link_end *end, int port_fd)
 {
-	in_port_t port;
+	in_port_t port = 0;
 	bool told = read(port_fd, &port, sizeof(port)) == sizeof(port);
 
 	close(port_fd);
@@ -214,8 +214,8 @@ static bool connect_to(struct link_end *end, int port_fd)
 	       send_message(end);
 }
 
-// Returns whether the child has printed a failure. One that waits for this end is killed.
-static bool end_child(pid_t child, bool connected, const sigset_t *child_ends)
+// Returns the child's status. One that waits for this end is killed.
+static int end_child(pid_t child, bool connected, const sigset_t *child_ends)
 {
 	const struct timespec patience = { .tv_sec = CHILD_SECONDS_MAX };
 	int status = 0;
@@ -223,7 +223,7 @@ static bool end_child(pid_t child, bool connected, const sigset_t *child_ends)
 	if (!connected && sigtimedwait(child_ends, NULL, &patience) < 0)
 		kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-	return WIFEXITED(status) && WEXITSTATUS(status) != 0;
+	return status;
 }
 
 static int run_child(struct link_end *end, const int fds[2])
@@ -234,18 +234,28 @@ static int run_child(struct link_end *end, const int fds[2])
 	return find_calls(&end->calls) ? serve(end, fds[1]) : CLI_OK;
 }
 
+// A child that has failed has said so.
+static bool judge(const struct link_end *end, bool connected, int status)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+		return false;
+	if (!connected && end->failed_step)
+		return report(end);
+	if (!connected || status != 0) {
+		aw_finding_print(FINDING_FAIL, DOCTOR_CONNECTION, LINK_BUG,
+				 "the process that accepts died of signal %d", WTERMSIG(status));
+		return false;
+	}
+	aw_finding_print(FINDING_OK, DOCTOR_CONNECTION, NULL,
+			 "two ends connected over %s and passed a message", LINK_ADDRESS);
+	return true;
+}
+
 static bool run_parent(struct link_end *end, pid_t child, int port_fd, const sigset_t *child_ends)
 {
 	bool connected = connect_to(end, port_fd);
-	bool right = connected;
+	bool right = judge(end, connected, end_child(child, connected, child_ends));
 
-	if (end_child(child, connected, child_ends))
-		right = false;
-	else if (!connected)
-		report(end);
-	else
-		aw_finding_print(FINDING_OK, DOCTOR_CONNECTION, NULL,
-				 "two ends connected over %s and passed a message", LINK_ADDRESS);
 	if (end->id)
 		end->calls.destroy_ep(end->id);
 	return right;

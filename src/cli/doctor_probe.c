@@ -14,12 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define GIDS_MAX 256
 #define LINK_SECONDS_MAX 15
-#define FDS_WANTED 64
 #define BUG "report it as a bug of anywarp"
 
 // The calls of libibverbs that the probe makes.
@@ -184,18 +182,8 @@ int aw_doctor_probe(const char *dir, const char *part)
 	return aw_doctor_link() ? CLI_OK : CLI_FAILED;
 }
 
-// Within few fds either end may be the one that lacks them, and the other gets another error.
-static bool has_few_fds(void)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FDS_WANTED;
-}
-
 const char *aw_doctor_remedy(int error, const char *or_else)
 {
-	if (has_few_fds())
-		error = EMFILE;
 	switch (error) {
 	case EMFILE:
 		return "raise the limit of file descriptors: ulimit -n 65536";

@@ -85,7 +85,7 @@ def test_doctor_within_few_fds():
     told = few_fds(20, "doctor")
     assert told.returncode == 0, told.stdout
     assert "ok    connection" in told.stdout and "warn  file descriptors  the limit is 20;" in told.stdout
-    for limit in range(8, 12):
+    for limit in range(8, 15):
         told = few_fds(limit, "doctor")
         failed = [line for line in told.stdout.splitlines() if line.startswith("fail")]
         assert told.returncode == 1 and failed, told.stdout
