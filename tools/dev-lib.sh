@@ -91,18 +91,22 @@ pick() {
 	[[ " $* " == *" $word "* ]] || die "$command: no $what '$word'$(meant "$word" "$@"); there are: $*"
 }
 
-# How far a log's line says that a command is: ninja's "[3/14]", a percentage of apt's, or the line itself.
+# How far a log's line says that a command is: ninja's "[3/14]", a percentage of apt's, or the line itself. The time that is left is
+# judged by what was done since the first such line of ninja's, which other work may precede.
+counted_from=""
 progress_of() {
 	local line=$1 seconds=$2 left=""
 	if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
-		[ "${BASH_REMATCH[1]}" -eq 0 ] ||
-			left=", about $(minutes $((seconds * (BASH_REMATCH[2] - BASH_REMATCH[1]) / BASH_REMATCH[1]))) left"
-		echo "${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}, $(minutes "$seconds") gone$left"
+		local done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
+		[ -n "$counted_from" ] || { counted_from=$done && counted_at=$seconds; }
+		[ "$done" -le "$counted_from" ] ||
+			left=", about $(minutes $(((seconds - counted_at) * (all - done) / (done - counted_from)))) left"
+		progress="$done of $all, $(minutes "$seconds") gone$left"
 	elif [[ $line =~ ^(dl|pm)status:[^:]*:([0-9]+)[.0-9]*: ]]; then
 		[ "${BASH_REMATCH[1]}" = dl ] && left=downloaded || left=installed
-		echo "${BASH_REMATCH[2]} % $left, $(minutes "$seconds") gone"
+		progress="${BASH_REMATCH[2]} % $left, $(minutes "$seconds") gone"
 	else
-		echo "$(minutes "$seconds") gone; ${line:0:70}"
+		progress="$(minutes "$seconds") gone; ${line:0:70}"
 	fi
 }
 
@@ -121,8 +125,8 @@ tell_progress() {
 		line=$(tail -n 20 "$log" 2>/dev/null | tr -cd '[:print:]\n' | awk '
 			/^\[[0-9]+\/[0-9]+\] |^(dl|pm)status:/ { best = $0 }
 			END { print best ? best : $0 }') || true
-		line="   $(progress_of "$line" $((SECONDS - began)))"
-		[ -t 1 ] && printf '\r%s\033[K' "$line" || printf '%s\n' "$line"
+		progress_of "$line" $((SECONDS - began))
+		[ -t 1 ] && printf '\r   %s\033[K' "$progress" || printf '   %s\n' "$progress"
 	done
 }
 
