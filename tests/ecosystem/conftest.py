@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Runs each test in the personas it names, and leaves a row for each in build/*/ecosystem for table.py:
-the marks `program(NAME)` and `personas(NAME, ...)` say where it belongs. ctest sets ANYWARP_BUILD."""
+the marks `program(NAME)` and `personas(NAME, ...)` say where it belongs. ctest sets ANYWARP_BUILD, and ANYWARP_TEST_HOSTS=2
+for the clients of the tests to be on a second host."""
 
 import json
 import os
@@ -13,18 +14,23 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "tools" / "lib"), str(ROOT / "tests" / "programs")]
 sys.dont_write_bytecode = True
 
+import beds  # noqa: E402
 import failures  # noqa: E402
+import hosts  # noqa: E402
 import scene as scenes  # noqa: E402
 
 if "ANYWARP_BUILD" not in os.environ:
     sys.exit("set ANYWARP_BUILD to the build directory, or use ./dev test --ecosystem")
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
+TWO_HOSTS = os.environ.get("ANYWARP_TEST_HOSTS") == "2"
 OUTCOMES = []
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "program(name): the table's row")
     config.addinivalue_line("markers", "personas(name, ...): where it runs; both if not said")
+    config.addinivalue_line("markers", "one_host: nothing in it has two ends")
+    config.addinivalue_line("markers", "fails_between_hosts(reason): it passes within one host alone")
 
 
 def pytest_addoption(parser):
@@ -40,11 +46,36 @@ def pytest_generate_tests(metafunc):
     metafunc.parametrize("persona", [each for each in named if wanted in (None, each)])
 
 
-@pytest.fixture
-def scene(persona, tmp_path, request):
+def pytest_collection_modifyitems(config, items):
+    if not TWO_HOSTS:
+        return
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("one_host")])
+    items[:] = [item for item in items if not item.get_closest_marker("one_host")]
+    for item in items:
+        mark = item.get_closest_marker("fails_between_hosts")
+        if mark:
+            item.add_marker(pytest.mark.xfail(strict=True, reason=mark.args[0]))
+
+
+@pytest.fixture(scope="session")
+def far():
+    """The second host, where there is one."""
     if "ANYWARP_TEST_NET" not in os.environ:
         pytest.skip("no network namespace is allowed here (unshare --net)")
-    made = scenes.Scene(persona, BUILD, tmp_path)
+    if not TWO_HOSTS:
+        yield None
+        return
+    try:
+        made = hosts.FarHost()
+    except beds.NotAllowed as error:
+        pytest.skip(f"no second host: {error}")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def scene(persona, tmp_path, request, far):
+    made = scenes.Scene(persona, BUILD, tmp_path, far)
     request.node.told = made.report
     yield made
     made.close()
@@ -65,7 +96,7 @@ def row(item, persona, report):
     mark = item.get_closest_marker("program")
     reason = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
     return {"test": item.name, "program": mark.args[0] if mark else item.path.stem,
-            "persona": persona, "outcome": report.outcome,
+            "column": "two hosts" if TWO_HOSTS else persona, "outcome": report.outcome,
             "reason": reason.removeprefix("Skipped: "), "fault": getattr(report, "wasxfail", "")}
 
 
@@ -73,5 +104,5 @@ def pytest_sessionfinish(session):
     if OUTCOMES and not session.config.getoption("collectonly"):
         folder = BUILD / "ecosystem"
         folder.mkdir(exist_ok=True)
-        name = pathlib.Path(session.config.args[0].split("::")[0]).stem
+        name = pathlib.Path(session.config.args[0].split("::")[0]).stem + "_two_hosts" * TWO_HOSTS
         (folder / f"{name}.json").write_text(json.dumps(OUTCOMES, indent=1), encoding="utf-8")

@@ -5,31 +5,30 @@ import moves
 from mooncake.engine import TransferEngine
 
 
-def engine_of(memory, address):
+def engine_of(memory, own):
     engine = TransferEngine()
-    assert engine.initialize(address, "P2PHANDSHAKE", "rdma", "anywarp0") == 0
+    assert engine.initialize(own, "P2PHANDSHAKE", "rdma", "anywarp0") == 0
     assert engine.register_memory(memory.base, 2 * moves.HALF) == 0
     return engine
 
 
-def server(link, memory, address):
-    engine = engine_of(memory, address)
+def server(link, memory, own):
+    engine = engine_of(memory, own)
     at = link()
-    at.say(port=engine.get_rpc_port(), base=memory.base)
+    at.say(session=f"{own}:{engine.get_rpc_port()}", base=memory.base)
     at.hear()
     memory.check()
     at.say(done=True)
 
 
-def client(link, memory, address):
-    engine = engine_of(memory, address)
+def client(link, memory, own):
+    engine = engine_of(memory, own)
     at = link()
     far = at.hear()
-    session = f"{address}:{far['port']}"
     for start in range(0, moves.HALF, moves.BLOCK):
-        assert engine.transfer_sync_write(session, memory.base + start, far["base"] + start, moves.BLOCK) == 0
+        assert engine.transfer_sync_write(far["session"], memory.base + start, far["base"] + start, moves.BLOCK) == 0
     halves = range(moves.HALF, 2 * moves.HALF, moves.BLOCK)
-    assert engine.batch_transfer_sync_read(session, [memory.base + start for start in halves],
+    assert engine.batch_transfer_sync_read(far["session"], [memory.base + start for start in halves],
                                            [far["base"] + start for start in halves],
                                            [moves.BLOCK] * moves.BLOCKS) == 0
     at.say(done=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What move_*.py have in common. Each is both ends of one transfer engine: PROGRAM server|client ADDRESS PORT. The two
-have PORT for what engines leave to their users; the client writes half of the server's memory and reads the
-other half, and both compare the octets."""
+"""What move_*.py have in common. Each is both ends of one transfer engine: PROGRAM server|client ADDRESS PORT OWN. The two
+have PORT of the server's ADDRESS for what engines leave to their users, and each is at OWN; the client writes half of the server's
+memory and reads the other half, and both compare the octets."""
 
 import ctypes
 import json
@@ -54,9 +54,9 @@ class Link:
 
 
 def run(server, client):
-    """Calls one of them, with the link, the memory and the server's address."""
-    role, address, port = sys.argv[1:]
+    """Calls one of them, with the link, the memory and its own address."""
+    role, address, port, own = sys.argv[1:]
     memory = Memory(role)
-    (server if role == "server" else client)(lambda: Link(role, address, port), memory, address)
+    (server if role == "server" else client)(lambda: Link(role, address, port), memory, own)
     memory.check()
     print("the octets are equal", flush=True)

@@ -177,7 +177,11 @@ static void check_onesided(void)
 
 int main(int argc, char **argv)
 {
+	char host[MPI_MAX_PROCESSOR_NAME];
+	int len;
+
 	MPI_Init(&argc, &argv);
+	MPI_Get_processor_name(host, &len);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	if (argc == 2 && !strcmp(argv[1], "point"))
@@ -188,6 +192,8 @@ int main(int argc, char **argv)
 		check_onesided();
 	if (rank == 0)
 		printf("compared %lu octets among %d ranks\n", compared, ranks);
+	else
+		printf("rank %d is on %s\n", rank, host);
 	MPI_Finalize();
 	return compared ? 0 : 2;
 }

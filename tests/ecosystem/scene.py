@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Where a test of unmodified RDMA programs happens: a directory, programs under `anywarp run`, and a
 judge of what went over the wire. The network namespace is this test file's alone (with-net), so what
-its kernel counted is what these programs sent."""
+its kernel counted is what these programs sent. Where there is a second host (hosts.py), clients run there."""
 
 import contextlib
 import os
@@ -12,11 +12,11 @@ import subprocess
 
 import pytest
 
+import hosts
 import program
 import tap
 
 HERE = pathlib.Path(__file__).resolve().parent
-LOOPBACK = "127.0.0.1"
 SECONDS_MAX = program.SECONDS_MAX
 PERSONAS = ("iwarp", "roce")
 
@@ -28,27 +28,29 @@ def need(*names):
         pytest.skip(f"not installed: {' '.join(missing)}")
 
 
-def counted(file, group, name):
-    """A counter of this network namespace."""
-    with open(f"/proc/self/net/{file}", encoding="ascii") as lines:
+def counted(proc_net, file, group, name):
+    """A counter of the network namespace that this directory of /proc is of."""
+    with open(f"{proc_net}/{file}", encoding="ascii") as lines:
         rows = [line.split() for line in lines if line.startswith(f"{group}:")]
     return int(dict(zip(rows[0], rows[1]))[name])
 
 
 class Wire:
-    """What went over it since it was made."""
+    """What went over it since it was made. A tap sees what comes to its host, so that each host has one."""
 
-    def __init__(self):
-        self.tap = tap.Tap()
+    def __init__(self, far):
+        self.networks, self.taps = ["/proc/self/net"], [tap.Tap()]
+        if far:
+            self.networks.append(far.proc_net)
+            with far.network():
+                self.taps.append(tap.Tap())
         self.octets_before, self.datagrams_before = self.octets_now(), self.datagrams_now()
 
-    @staticmethod
-    def octets_now():
-        return counted("netstat", "IpExt", "OutOctets")
+    def octets_now(self):
+        return sum(counted(each, "netstat", "IpExt", "OutOctets") for each in self.networks)
 
-    @staticmethod
-    def datagrams_now():
-        return counted("snmp", "Udp", "OutDatagrams")
+    def datagrams_now(self):
+        return sum(counted(each, "snmp", "Udp", "OutDatagrams") for each in self.networks)
 
     def octets(self):
         return self.octets_now() - self.octets_before
@@ -58,18 +60,23 @@ class Wire:
 
     def connections(self):
         """Those over iWARP: an MPA Request that was accepted."""
-        return sum(self.tap.seen(port).replies for port in self.tap.ports())
+        return sum(each.seen(port).replies for each in self.taps for port in each.ports())
+
+    def close(self):
+        for each in self.taps:
+            each.socket.close()
 
 
 class Scene:
     """One test's: everything it starts ends with it."""
 
-    def __init__(self, persona, build, folder):
-        self.persona, self.folder = persona, folder
+    def __init__(self, persona, build, folder, far=None):
+        self.persona, self.folder, self.far = persona, folder, far
         self.build = build
         self.anywarp = str(build / "bin" / "anywarp")
         self.address = os.environ["ANYWARP_TEST_NET"]
-        self.wire = Wire()
+        self.client_address = hosts.ADDRESS if far else self.address
+        self.wire = Wire(far)
         self.programs = []
 
     def port(self):
@@ -84,13 +91,14 @@ class Scene:
         chosen = [] if self.persona == "iwarp" else ["--persona", self.persona]
         return [self.anywarp, "run", *chosen, *options, "--"]
 
-    def start(self, line, options=(), plain=False, **env):
-        """A command line, split as a shell would, or a list; plain: without anywarp."""
+    def start(self, line, options=(), plain=False, far=False, **env):
+        """A command line, split as a shell would, or a list; plain: without anywarp; far: on the second host, if there is one."""
         argv = shlex.split(line) if isinstance(line, str) else [str(each) for each in line]
         need(argv[0])
         settings = [f"{name}={value}" for name, value in env.items()]
         before = [] if plain else self.prefix(*options)
-        whole = ["env", f"--chdir={self.folder}", *settings, *before, "stdbuf", "-oL", *argv]
+        into = self.far.into if far and self.far else []
+        whole = [*into, "env", f"--chdir={self.folder}", *settings, *before, "stdbuf", "-oL", *argv]
         self.programs.append(program.Program(whole))
         return self.programs[-1]
 
@@ -100,15 +108,21 @@ class Scene:
         started.wait_listening(port, SECONDS_MAX)
         return started
 
+    def client(self, line, **how):
+        return self.start(line, far=True, **how)
+
+    def set_mtu(self, mtu):
+        for into in ([], self.far.into) if self.far else ([],):
+            subprocess.run([*into, "ip", "link", "set", hosts.INTERFACE, "mtu", str(mtu)], check=True)
+
     @contextlib.contextmanager
     def jumbo_frames(self):
         """The interface's MTU, and with it the device's, is as large as Ethernet has it."""
-        line = "ip link set aw0 mtu"
-        subprocess.run([*line.split(), "9000"], check=True)
+        self.set_mtu(9000)
         try:
             yield
         finally:
-            subprocess.run([*line.split(), "1500"], check=True)
+            self.set_mtu(1500)
 
     def run(self, line, status=0, seconds=SECONDS_MAX, **how):
         """Runs a program to its end and gives what it printed."""
@@ -135,7 +149,7 @@ class Scene:
     def carried(self, connections=1, octets=0):
         """That the programs' octets really went over iWARP. Those that go through memory are on no wire."""
         assert self.wire.connections() >= connections, "too few connections over iWARP"
-        if os.environ["ANYWARP_HOST_PATH"] != "off":
+        if os.environ["ANYWARP_HOST_PATH"] != "off" and not self.far:
             return
         assert self.wire.octets() >= octets, f"only {self.wire.octets()} octets went over the wire"
 
@@ -148,4 +162,4 @@ class Scene:
     def close(self):
         for started in reversed(self.programs):
             started.close()
-        self.wire.tap.socket.close()
+        self.wire.close()

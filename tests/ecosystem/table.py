@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Prints program by persona by result, of what the tests left in a directory, and compares it with the
-table in a document: table.py DIRECTORY DOCUMENT. Status 1 where the two differ."""
+"""Prints the result of each program in each persona on one host, and in its personas between two, of what the tests left in a
+directory, and compares it with the table in a document: table.py DIRECTORY DOCUMENT. Status 1 where the two differ."""
 
 import collections
 import json
@@ -8,22 +8,22 @@ import pathlib
 import re
 import sys
 
-PERSONAS = ("iwarp", "roce")
+COLUMNS = ("iwarp", "roce", "two hosts")
 NOT_RUN = "not run: "
-NONE = "-"  # no test: the program needs what the persona has not
+NONE = "-"  # no test: the program needs what the persona has not, or has one end
 
 
 def read_rows(folder):
-    """{program: {persona: [outcome, ...]}}, the programs in the order of the tests."""
+    """{program: {column: [outcome, ...]}}, the programs in the order of the tests."""
     found = collections.defaultdict(lambda: collections.defaultdict(list))
     for path in sorted(folder.glob("*.json")):
         for row in json.loads(path.read_text(encoding="utf-8")):
-            found[row["program"]][row["persona"]].append(row)
+            found[row["program"]][row["column"]].append(row)
     return found
 
 
 def cell(rows):
-    """One word, or a few: what came of a program's tests in a persona."""
+    """One word, or a few: what came of a program's tests in a column."""
     if not rows:
         return NONE
     count = collections.Counter(row["outcome"] for row in rows)
@@ -40,18 +40,18 @@ def cell(rows):
 
 
 def table(found):
-    return {name: tuple(cell(found[name][persona]) for persona in PERSONAS) for name in found}
+    return {name: tuple(cell(found[name][column]) for column in COLUMNS) for name in found}
 
 
 def documented(text):
-    """The same of a document: the first and the last two cells of each line of its table."""
-    rows = re.findall(r"(?m)^\| (.+?) \|.*\| ([^|]+) \| ([^|]+) \|$",
+    """The same of a document: the first and the last three cells of each line of its table."""
+    rows = re.findall(r"(?m)^\| (.+?) \|.*\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$",
                       text.partition("<!-- ecosystem -->")[2].partition("<!-- end -->")[0])
-    return {name: (iwarp, roce) for name, iwarp, roce in rows if name != "program"}
+    return {name: tuple(cells) for name, *cells in rows if name != "program"}
 
 
 def agrees(row, documented_row):
-    """Whether the tests came out as the document says, in each persona in which they ran."""
+    """Whether the tests came out as the document says, in each column in which they ran."""
     if not row or not documented_row:
         return False
     return all(came.startswith(NOT_RUN) or came == said for came, said in zip(row, documented_row))
@@ -59,9 +59,8 @@ def agrees(row, documented_row):
 
 def print_table(rows):
     width = max(map(len, rows), default=7)
-    print(f"{'program':{width}}  {PERSONAS[0]:24}  {PERSONAS[1]}")
-    for name, (iwarp, roce) in rows.items():
-        print(f"{name:{width}}  {iwarp:24}  {roce}")
+    for name, cells in {"program": COLUMNS, **rows}.items():
+        print(f"{name:{width}}  {'  '.join(f'{cell:24}' for cell in cells)}".rstrip())
 
 
 def main(folder, document, part=""):

@@ -39,8 +39,8 @@ def need_engine(package):
 
 def both_ends(scene, program, **env):
     port = scene.port()
-    server = scene.server([PYTHON, HERE / program, "server", scene.address, port], port, **env)
-    client = scene.start([PYTHON, HERE / program, "client", scene.address, port], **env)
+    server = scene.server([PYTHON, HERE / program, "server", scene.address, port, scene.address], port, **env)
+    client = scene.client([PYTHON, HERE / program, "client", scene.address, port, scene.client_address], **env)
     scene.ends_well(client, server)
     assert EQUAL in client.output() and EQUAL in server.output()
     scene.carried(octets=OCTETS)
@@ -57,10 +57,10 @@ def test_mooncake(scene):
 def test_mooncake_bench(scene, operation):
     need_engine("mooncake")
     bench = f"{VENV}/bin/transfer_engine_bench -protocol=rdma -device_name=anywarp0 " \
-            f"-metadata_server=P2PHANDSHAKE -local_server_name={scene.address} -buffer_size=67108864"
-    target = scene.start(f"{bench} -mode=target")
+            "-metadata_server=P2PHANDSHAKE -buffer_size=67108864 -local_server_name="
+    target = scene.start(f"{bench}{scene.address} -mode=target")
     segment = target.wait_output(r"listening on ([0-9.]+:\d+)").group(1)
-    client = scene.start(f"{bench} -segment_id={segment} -operation={operation} -duration=1 -threads=1 "
+    client = scene.client(f"{bench}{scene.client_address} -segment_id={segment} -operation={operation} -duration=1 -threads=1 "
                          "-batch_size=16 -block_size=1048576")
     scene.ends_well(client)
     told = re.search(r"batch count (\d+), throughput", client.output())
@@ -80,7 +80,7 @@ def test_infinistore(scene):
     server = scene.server([PYTHON, "-c", INFINISTORE, "--host", scene.address, "--service-port", port, "--manage-port",
                            scene.port(), "--dev-name", "anywarp0", "--link-type", "Ethernet", "--prealloc-size", 1,
                            "--log-level", "warning"], port)
-    assert EQUAL in scene.run([PYTHON, HERE / "move_infinistore.py", scene.address, port])
+    assert EQUAL in scene.run([PYTHON, HERE / "move_infinistore.py", scene.address, port], far=True)
     # Its libuv watches the completion channel for writing, too, and it would look for an event without end.
     assert "Failed to get CQ event" not in server.output()
     # Its client ends with a Send that names no memory. The server's receives are none of that.
@@ -95,7 +95,7 @@ def test_async_rdma(scene):
     port = scene.port()
     at = f"{scene.address}:{port}"
     server = scene.server([BLOCKS_RS, "server", at], port)
-    client = scene.start([BLOCKS_RS, "client", at])
+    client = scene.client([BLOCKS_RS, "client", at])
     scene.ends_well(client, server)
     assert EQUAL in client.output() and EQUAL in server.output()
     scene.carried(octets=OCTETS)

@@ -25,7 +25,7 @@ def why_not_built():
 def note(scene, *program):
     port = scene.port()
     server = scene.server([*program, port], port)
-    client = scene.start([*program, port, scene.address, TEXT])
+    client = scene.client([*program, port, scene.address, TEXT])
     scene.ends_well(client, server)
     assert server.output() == f"the client wrote: {TEXT}\n"
     scene.carried(octets=len(TEXT))

@@ -23,7 +23,7 @@ def test_verb(scene, verb):
     server_verb = {"send": "recv"}.get(verb, verb)
     server = scene.start(["fio", job(scene, "server", server_verb, port, ["rw=read"])])
     server.wait_output("waiting for connection")
-    client = scene.start(["fio", job(scene, "client", verb, port, ["rw=write"])])
+    client = scene.client(["fio", job(scene, "client", verb, port, ["rw=write"])])
     scene.ends_well(client, server)
     for end in (client, server):
         assert re.search(r"err= 0", end.output())
@@ -36,7 +36,7 @@ def test_send_is_verified(scene):
     server = scene.start(["fio", job(scene, "server", "recv", port, ["rw=read", "verify=crc32c"])])
     server.wait_output("waiting for connection")
     words = ["rw=write", "verify=crc32c", "do_verify=0"]
-    client = scene.start(["fio", job(scene, "client", "send", port, words)])
+    client = scene.client(["fio", job(scene, "client", "send", port, words)])
     scene.ends_well(client, server)
     assert f"total={OCTETS // 65536}," in server.output()
     scene.carried(octets=OCTETS)

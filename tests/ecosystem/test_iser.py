@@ -48,7 +48,7 @@ class Target:
         self.ports = {"iser": scene.port(), "iscsi": scene.port()}
         self.process = scene.server(
             ["tgtd", "-f", "-C", "7", "--iser", f"port={self.ports['iser']}", "--iscsi",
-             f"portal={scenes.LOOPBACK}:{self.ports['iscsi']}"], self.ports["iscsi"], **self.env)
+             f"portal={scene.address}:{self.ports['iscsi']}"], self.ports["iscsi"], **self.env)
         self.disks = {kind: self.disk(kind, tid) for tid, kind in enumerate(self.ports, 1)}
 
     def admin(self, kind, line):
@@ -67,8 +67,7 @@ class Target:
         return path
 
     def url(self, kind):
-        address = self.scene.address if kind == "iser" else scenes.LOOPBACK
-        return f"{kind}://{address}:{self.ports[kind]}/iqn.2026-01.example:{kind}/1"
+        return f"{kind}://{self.scene.address}:{self.ports[kind]}/iqn.2026-01.example:{kind}/1"
 
 
 @pytest.fixture
@@ -79,15 +78,15 @@ def target(scene):
 
 
 def test_inquiry_and_capacity(scene, target):
-    assert "VIRTUAL-DISK" in scene.run(f"iscsi-inq -i {INITIATOR} {target.url('iser')}")
-    printed = scene.run(f"iscsi-readcapacity16 -i {INITIATOR} {target.url('iser')}")
+    assert "VIRTUAL-DISK" in scene.run(f"iscsi-inq -i {INITIATOR} {target.url('iser')}", far=True)
+    printed = scene.run(f"iscsi-readcapacity16 -i {INITIATOR} {target.url('iser')}", far=True)
     assert f"Total size:{DISK_OCTETS}" in printed
     scene.carried(connections=2)
 
 
 def run_suite(scene, line):
     """Its status is 1 where a test failed."""
-    started = scene.start(line)
+    started = scene.client(line)
     assert started.wait_exit(scenes.SECONDS_MAX) in (0, 1), line
     return started.output()
 
@@ -111,7 +110,7 @@ def test_iscsi_test_cu(scene, target):
 
 
 def test_iscsi_perf(scene, target):
-    printed = scene.run(f"iscsi-perf -i {INITIATOR} -b 64 -m 8 -t 2 -x 1 {target.url('iser')}")
+    printed = scene.run(f"iscsi-perf -i {INITIATOR} -b 64 -m 8 -t 2 -x 1 {target.url('iser')}", far=True)
     assert re.search(r"iops average [1-9]", printed) and "finished" in printed
     scene.carried(octets=64 * 512 * 100)
 
@@ -130,7 +129,7 @@ def test_a_gigabyte_is_copied_and_compared(scene, target):
     target.admin("iser", "delete --mode target --force --tid 1")
     disk = target.disk("iser", 1, COPY_OCTETS)
     for action in ("write", "compare"):
-        printed = scene.run([program, action, source, target.url("iser"), INITIATOR], seconds=120)
+        printed = scene.run([program, action, source, target.url("iser"), INITIATOR], seconds=120, far=True)
         assert f"{COPY_OCTETS} octets" in printed
     assert filecmp.cmp(source, disk, shallow=False)
     scene.carried(connections=2, octets=2 * COPY_OCTETS)

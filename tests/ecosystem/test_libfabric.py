@@ -9,6 +9,7 @@ ENDS = {"verbs": "msg", "verbs;ofi_rxm": "rdm"}
 pytestmark = pytest.mark.program("libfabric: fi_info, fi_pingpong (verbs, verbs;ofi_rxm)")
 
 
+@pytest.mark.one_host
 @pytest.mark.parametrize("provider", ENDS)
 def test_fi_info(scene, provider):
     printed = scene.run(["fi_info", "-p", provider])
@@ -22,7 +23,7 @@ def test_fi_pingpong(scene, provider, options):
     port = scene.port()
     line = ["fi_pingpong", "-p", provider, "-e", ENDS[provider], "-c", *options.split()]
     server = scene.server([*line, "-B", port], port)
-    client = scene.start([*line, "-P", port, scene.address])
+    client = scene.client([*line, "-P", port, scene.address])
     scene.ends_well(client, server)
     assert "1m" in client.output()
     scene.carried(octets=2 * 3 * SIZES_SUM)

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""MPI on three processes, over libfabric and over UCX; mpi_check.c compares every result."""
+"""MPI on three processes, over libfabric and over UCX; mpi_check.c compares every result. On two hosts the second rank is on the
+far one, where the launcher's daemon is started by a script in the place of ssh."""
 
 import re
 
 import pytest
+
+import hosts
 
 RANKS = 3
 KINDS = ("point", "collective", "onesided")
@@ -18,12 +21,28 @@ UCX_ENV = {"UCX_TLS": "rc_verbs,ud_verbs,self", "UCX_NET_DEVICES": "anywarp0:1"}
 SECONDS_MAX, HANGING_SECONDS = 120, 10
 
 
+def across_hosts(scene, launcher):
+    """What the launcher is told beside, and how its ranks come under anywarp, whose words do not reach the other host by it."""
+    if not scene.far:
+        return [], []
+    agent = scene.folder / "agent"
+    agent.write_text(f'#!/bin/sh\nshift\nexec {" ".join(scene.far.into)} sh -c "$*"\n', encoding="ascii")
+    agent.chmod(0o755)
+    addresses = f"{scene.address},{scene.client_address}"
+    if "hydra" in launcher:
+        return ["-launcher", "rsh", "-launcher-exec", agent, "-iface", hosts.INTERFACE, "-hosts", addresses], scene.prefix()
+    return ["--mca", "plm_rsh_agent", agent, "--mca", "oob_tcp_if_include", hosts.INTERFACE, "--map-by", "node", "--host",
+            addresses], scene.prefix()
+
+
 def run(scene, launcher, compiler, kind, seconds=SECONDS_MAX, **env):
     check = scene.compiled(f"{compiler} -O1", "mpi_check.c")
-    printed = scene.run(["timeout", seconds, *launcher.split(), "-np", RANKS, check, kind],
-                        seconds=seconds + 10, **env)
+    where, under = across_hosts(scene, launcher)
+    printed = scene.run(["timeout", seconds, *launcher.split(), *where, "-np", RANKS, *under, check, kind],
+                        seconds=seconds + 10, plain=bool(under), **env)
     octets = re.search(rf"compared (\d+) octets among {RANKS} ranks", printed)
     assert octets
+    assert not scene.far or f" is on {hosts.NAME}" in printed
     scene.carried(connections=RANKS - 1, octets=int(octets.group(1)))
 
 

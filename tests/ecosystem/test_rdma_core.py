@@ -18,7 +18,7 @@ only_roce = pytest.mark.personas("roce")
 def test_rping_verifies(scene):
     port = scene.port()
     server = scene.server(f"rping -s -V -C 20 -S 4000 -p {port}", port)
-    client = scene.start(f"rping -c -V -C 20 -S 4000 -a {scene.address} -p {port}")
+    client = scene.client(f"rping -c -V -C 20 -S 4000 -a {scene.address} -p {port}")
     scene.ends_well(client, server)
     scene.carried(octets=20 * 2 * 4000)
 
@@ -28,7 +28,7 @@ def test_rping_verifies(scene):
 def test_ucmatose(scene, options):
     port = scene.port()
     server = scene.server(f"ucmatose -b {scene.address} -p {port} {options}", port)
-    client = scene.start(f"ucmatose -s {scene.address} -p {port} {options}")
+    client = scene.client(f"ucmatose -s {scene.address} -p {port} {options}")
     scene.ends_well(client, server)
     assert "return status 0" in client.output() and "return status 0" in server.output()
     scene.carried(connections=int(options.split()[1]))
@@ -38,7 +38,7 @@ def test_ucmatose(scene, options):
 def test_cmtime(scene):
     port = scene.port()
     scene.server(f"cmtime -c 50 -p {port}", port)
-    printed = scene.run(f"cmtime -s {scene.address} -c 50 -p {port}")
+    printed = scene.run(f"cmtime -s {scene.address} -c 50 -p {port}", far=True)
     assert re.search(r"(?m)^connect\b", printed)
     scene.carried(connections=50)
 
@@ -47,7 +47,7 @@ def test_cmtime(scene):
 def test_rdma_client_and_server(scene):
     port = scene.port()
     server = scene.server(f"rdma_server -p {port}", port)
-    client = scene.start(f"rdma_client -s {scene.address} -p {port}")
+    client = scene.client(f"rdma_client -s {scene.address} -p {port}")
     scene.ends_well(client, server)
     scene.carried()
 
@@ -57,7 +57,7 @@ def test_rdma_client_and_server(scene):
 def test_rdma_xclient_and_xserver(scene, kind):
     port = scene.port()
     server = scene.server(f"rdma_xserver -p {port} -c {kind}", port)
-    client = scene.start(f"rdma_xclient -s {scene.address} -p {port} -c {kind}")
+    client = scene.client(f"rdma_xclient -s {scene.address} -p {port} -c {kind}")
     scene.ends_well(client, server)
     scene.carried()
 
@@ -67,7 +67,7 @@ def test_rstream(scene):
     """-T v compares every octet that came."""
     port = scene.port()
     server = scene.server(f"rstream -p {port} -T v -S 4096 -C 100", port)
-    client = scene.start(f"rstream -s {scene.address} -p {port} -T v -S 4096 -C 100")
+    client = scene.client(f"rstream -s {scene.address} -p {port} -T v -S 4096 -C 100")
     scene.ends_well(client, server)
     scene.carried(octets=100 * 4096)
 
@@ -76,12 +76,13 @@ def test_rstream(scene):
 def test_udpong(scene):
     port = scene.port()
     scene.start(f"udpong -b {scene.address} -p {port} -T e")
-    client = scene.start(f"udpong -s {scene.address} -p {port} -T e -C 100 -S 512")
+    client = scene.client(f"udpong -s {scene.address} -p {port} -T e -C 100 -S 512")
     scene.ends_well(client)
     scene.carried_datagrams(100)
 
 
 @pytest.mark.program("ibverbs-utils: ibv_devices, ibv_devinfo, ibv_asyncwatch")
+@pytest.mark.one_host
 def test_ibv_devinfo(scene):
     printed = scene.run("ibv_devinfo -v")
     assert "anywarp0" in scene.run("ibv_devices")
@@ -93,6 +94,7 @@ def test_ibv_devinfo(scene):
 
 
 @pytest.mark.program("ibverbs-utils: ibv_devices, ibv_devinfo, ibv_asyncwatch")
+@pytest.mark.one_host
 def test_ibv_asyncwatch(scene):
     """It sleeps on the device's fd until it is ended."""
     watch = scene.start("ibv_asyncwatch")
@@ -110,7 +112,7 @@ def test_pingpong(scene, line):
     port = scene.port()
     check = " -c" if "rc_pingpong" in line else ""
     server = scene.server(f"{line} -g 0{check} -p {port}", port)
-    client = scene.start(f"{line} -g 0{check} -p {port} {scene.address}")
+    client = scene.client(f"{line} -g 0{check} -p {port} {scene.address}")
     scene.ends_well(client, server)
     for end in (client, server):
         assert re.search(r"(?m)^\d+ iters in", end.output())
@@ -123,7 +125,7 @@ def test_pingpong(scene, line):
 def test_ud_pingpong(scene, options):
     port = scene.port()
     server = scene.server(f"ibv_ud_pingpong -g 0 -c {options} -p {port}", port)
-    client = scene.start(f"ibv_ud_pingpong -g 0 -c {options} -p {port} {scene.address}")
+    client = scene.client(f"ibv_ud_pingpong -g 0 -c {options} -p {port} {scene.address}")
     scene.ends_well(client, server)
     scene.carried_datagrams(2 * 200)
 
@@ -133,7 +135,7 @@ def test_ud_pingpong(scene, options):
 def test_udaddy(scene):
     server = scene.start(f"udaddy -b {scene.address} -c 3 -C 20")
     server.wait_until(lambda: "udaddy: starting server" in server.output(), "its first line")
-    client = scene.start(f"udaddy -s {scene.address} -c 3 -C 20")
+    client = scene.client(f"udaddy -s {scene.address} -c 3 -C 20")
     scene.ends_well(client, server)
     assert "return status 0" in client.output()
     scene.carried_datagrams(2 * 3 * 20)
@@ -144,6 +146,6 @@ def test_udaddy(scene):
 def test_mckey(scene):
     receiver = scene.start(f"mckey -m 224.0.9.9 -b {scene.address} -c 2 -C 10")
     receiver.wait_output("joined dgid")
-    sender = scene.start(f"mckey -m 224.0.9.9 -b {scene.address} -s -c 2 -C 10")
+    sender = scene.client(f"mckey -m 224.0.9.9 -b {scene.client_address} -s -c 2 -C 10")
     scene.ends_well(sender, receiver, seconds=programs.SECONDS_MAX)
     scene.carried_datagrams(10)

@@ -26,6 +26,7 @@ def layouts(transport, tests):
     return [(transport, test, layout) for test, how in tests.items() for layout in how.split()]
 
 
+@pytest.mark.one_host
 def test_ucx_info(scene):
     printed = scene.run("ucx_info -d")
     for transport in TRANSPORTS:
@@ -36,7 +37,7 @@ def test_ucx_info(scene):
 def perftest(scene, transport, options, size, **env):
     port = scene.port()
     server = scene.server(f"ucx_perftest -p {port}", port, **env)
-    client = scene.start(f"ucx_perftest -p {port} {scene.address} -s {size} -n {COUNT} -w 10 {options}", **env)
+    client = scene.client(f"ucx_perftest -p {port} {scene.address} -s {size} -n {COUNT} -w 10 {options}", **env)
     scene.ends_well(client, server)
     assert "ERROR" not in client.output() + server.output()
     assert re.search(rf"(?m)^Final: +{COUNT} ", client.output())

@@ -27,7 +27,7 @@ def test_valkey(scene):
     module = f"{built('src/valkey-rdma.so')} port={port} bind={scene.address}"
     server = scene.server(f"{built('src/valkey-server')} --port 0 --protected-mode no --save '' --dir {scene.folder} "
                           f"--loadmodule {module}", port)
-    client = scene.start(f"{built('tests/rdma/rdma-test')} --thread {THREADS} -h {scene.address} -p {port}")
+    client = scene.client(f"{built('tests/rdma/rdma-test')} --thread {THREADS} -h {scene.address} -p {port}")
     scene.ends_well(client)
     told = client.output()
     assert "Valkey Over RDMA test [OK]" in told

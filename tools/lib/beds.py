@@ -22,11 +22,11 @@ class NotAllowed(Exception):
 
 class Namespace:
     """A network namespace, held by a process that waits for our end. An inner one is made under
-    the user namespace of the outer, so that a veth pair may join the two."""
+    the user namespace of the outer, so that a veth pair may join the two. Further kinds of namespaces go with it."""
 
-    def __init__(self, outer=None):
+    def __init__(self, outer=None, kinds=("net",)):
         as_user = os.geteuid() != 0
-        start, self.into = ["unshare", "--net"], ["nsenter", "--net"]
+        start, self.into = ([program, *(f"--{kind}" for kind in kinds)] for program in ("unshare", "nsenter"))
         if as_user:
             self.into += ["--user", "--preserve-credentials"]
         if outer:
