@@ -20,7 +20,7 @@ packages_programs="redis-server redis-tools memcached nginx-core curl wrk postgr
 packages_test="$packages_run $packages_fuzz python3-pytest python3-matplotlib tshark qperf abigail-tools
 	groff-base procps strace valgrind zsh liburing-dev libnginx-mod-stream libpython$python-testsuite python3-pip $packages_programs"
 packages_ecosystem="$packages_run python3-pytest python3-venv qperf libfabric-bin ucx-utils fio tgt libiscsi-bin
-	libiscsi-dev clang python3-pyverbs mpich libmpich-dev openmpi-bin libopenmpi-dev
+	libiscsi-dev clang python3-pyverbs mpich libmpich-dev openmpi-bin libopenmpi-dev libgloo-dev dapl2-utils
 	nodejs default-jdk-headless mariadb-server mariadb-client"
 packages_kmod="build-essential kmod"
 packages_kernel="$packages_run $packages_kmod python3-pytest tshark ibverbs-providers linux-source flex bison bc
