@@ -9,6 +9,7 @@
 #include "rdmacm/reply_timer.h"
 #include "rdmacm/stream.h"
 #include "rdmacm/ud.h"
+#include "ring/lock.h"
 
 static uint8_t at_most(uint8_t n, uint16_t max)
 {
@@ -21,14 +22,14 @@ static uint8_t at_most(uint8_t n, uint16_t max)
  */
 static struct aw_conn *take_conn(struct aw_cm_id *cm, enum aw_cm_state next)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	struct aw_conn *conn = cm->state == AW_CM_REQUESTED ? cm->conn : NULL;
 
 	if (conn) {
 		cm->conn = NULL;
 		aw_cm_id_enter(cm, next);
 	}
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return conn;
 }
 
@@ -55,7 +56,7 @@ static int reply(struct aw_cm_id *cm, struct aw_conn *conn, const struct rdma_co
  */
 static void on_replied(struct aw_cm_id *cm, bool p2p, bool given)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	cm->attached = true;
 	if (cm->state == AW_CM_ACCEPTING) {
 		aw_cm_id_enter(cm, AW_CM_REPLIED);
@@ -66,7 +67,7 @@ static void on_replied(struct aw_cm_id *cm, bool p2p, bool given)
 		cm->uqp_events |= AW_UQP_READY;
 	aw_cm_stream_sync(cm);
 	aw_cm_stream_settle(cm);
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 }
 
 /* A synchronous id's Request is acknowledged, as by aw_cm_id_complete; no event follows. */

@@ -9,6 +9,7 @@
 #include "rdmacm/fail.h"
 #include "rdmacm/listen.h"
 #include "rdmacm/socket.h"
+#include "ring/lock.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -74,23 +75,23 @@ int anywarp_cm_initiate(struct rdma_cm_id *id, int fd)
 
 static void tell_failed(struct aw_cm_id *cm, int err)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	if (cm->state != AW_CM_ENDED)
 		aw_cm_event_tell(cm, RDMA_CM_EVENT_CONNECT_ERROR, -err);
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 }
 
 /* True: the event's id owns conn. */
 static bool take_request(struct aw_cm_id *cm, struct aw_conn *conn)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	cm->requests++;
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	if (aw_cm_listen_offer(cm, conn))
 		return true;
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	cm->requests--;
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	aw_conn_reject(conn, NULL, 0);
 	tell_failed(cm, ENOMEM);
 	return false;
@@ -112,12 +113,12 @@ static void on_given(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 /* Keeps the listener, unless another thread was faster. */
 static struct aw_listener *keep_first(struct aw_cm_id *cm, struct aw_listener *listener)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	bool first = !cm->given;
 
 	if (first)
 		cm->given = listener;
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	if (!first)
 		aw_listener_destroy(listener);
 	return cm->given;
@@ -143,11 +144,11 @@ static int make_listener(struct aw_cm_id *cm, struct aw_listener **listener)
  */
 static int find_listener(struct aw_cm_id *cm, struct aw_listener **listener)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	*listener = cm->given;
 	int err = cm->state == AW_CM_IDLE ? aw_cm_id_hold_engine(cm) : EINVAL;
 
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return err || *listener ? err : make_listener(cm, listener);
 }
 

@@ -11,6 +11,7 @@
 #include "rdmacm/socket.h"
 #include "rdmacm/stream.h"
 #include "rdmacm/ud.h"
+#include "ring/lock.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -41,17 +42,17 @@ static int status_of(int err)
 
 static void on_failed(struct aw_cm_id *cm, int err)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	if (cm->state == AW_CM_CONNECTING) {
 		aw_cm_id_enter(cm, AW_CM_FAILED);
 		aw_cm_event_tell(cm, event_of(err), status_of(err));
 	}
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 }
 
 static void on_rejected(struct aw_cm_id *cm, const struct aw_mpa_result *result)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	if (cm->state == AW_CM_CONNECTING) {
 		struct aw_cm_event *ev =
 			aw_cm_event_create(cm, RDMA_CM_EVENT_REJECTED,
@@ -62,7 +63,7 @@ static void on_rejected(struct aw_cm_id *cm, const struct aw_mpa_result *result)
 			aw_cm_event_describe(ev, result);
 		aw_cm_event_raise(ev);
 	}
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 }
 
 /*
@@ -78,7 +79,7 @@ static enum rdma_cm_event_type answered(const struct aw_cm_id *cm)
 /* Called when the QP has the socket. The caller holds the QP. */
 static void on_attached(struct aw_cm_id *cm, const struct aw_conn_info *info)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	cm->attached = true;
 	if (cm->state == AW_CM_CONNECTING) {
 		struct aw_cm_event *ev = aw_cm_event_create(cm, answered(cm), 0);
@@ -92,7 +93,7 @@ static void on_attached(struct aw_cm_id *cm, const struct aw_conn_info *info)
 		aw_cm_event_raise(ev);
 		aw_cm_stream_settle(cm);
 	}
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 }
 
 static void on_accepted(struct aw_cm_id *cm, struct aw_conn *conn)
@@ -113,14 +114,14 @@ static void on_conn(void *arg, struct aw_conn *conn, enum aw_conn_event event);
 /* True: the caller ends conn. False: the id is being destroyed, which ends conn. */
 static bool take_conn(struct aw_cm_id *cm)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	bool taken = cm->state == AW_CM_CONNECTING;
 
 	if (taken) {
 		cm->conn = NULL;
 		cm->conn_done = true;
 	}
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return taken;
 }
 
@@ -151,12 +152,12 @@ static int connect_again(struct aw_cm_id *cm, const struct aw_conn_ask *ask, str
 /* True: the id owns conn now. False: the id was destroyed meanwhile. */
 static bool adopt_conn(struct aw_cm_id *cm, struct aw_conn *conn)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	bool wanted = cm->state == AW_CM_CONNECTING;
 
 	if (wanted)
 		cm->conn = conn;
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return wanted;
 }
 
@@ -242,10 +243,10 @@ static int prepare(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 /* The progress thread may already have delivered the conn's event and destroyed the conn. */
 static void keep_conn(struct aw_cm_id *cm, struct aw_conn *conn)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	if (!cm->conn_done)
 		cm->conn = conn;
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 }
 
 static int start(struct aw_cm_id *cm, const struct rdma_conn_param *param)

@@ -3,6 +3,7 @@
 #include "rdmacm/devices.h"
 
 #include "net/base/fork.h"
+#include "ring/lock.h"
 #include "verbs/private.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ static __attribute__((constructor)) void prepare_for_fork(void)
 
 int aw_cm_device_set(struct rdma_cm_id *id)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	int err = open_shared();
 
 	if (!err) {
@@ -61,7 +62,7 @@ int aw_cm_device_set(struct rdma_cm_id *id)
 		id->pd = default_pd;
 		id->port_num = 1;
 	}
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return err;
 }
 
@@ -73,11 +74,11 @@ struct ibv_context **rdma_get_devices(int *num_devices)
 		errno = ENOMEM;
 		return NULL;
 	}
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	int err = open_shared();
 
 	list[0] = shared;
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	if (err) {
 		free(list);
 		errno = err;

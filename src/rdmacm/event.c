@@ -8,6 +8,7 @@
 #include "rdmacm/listen.h"
 #include "rdmacm/stream.h"
 #include "rdmacm/ud.h"
+#include "ring/lock.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -87,10 +88,10 @@ void aw_cm_event_tell(struct aw_cm_id *cm, enum rdma_cm_event_type type, int sta
 
 void aw_cm_event_wait_acked(struct aw_cm_id *cm)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	while (cm->events_acked != atomic_load_explicit(&cm->events_taken, memory_order_relaxed))
 		pthread_cond_wait(&cm->changed, &cm->lock);
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 }
 
 /*
@@ -130,11 +131,11 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 	struct aw_cm_group *group = ev->group;
 
 	aw_cm_event_destroy(ev);
-	pthread_mutex_lock(&owner->lock);
+	aw_lock(&owner->lock);
 	if (group)
 		aw_cm_group_acked(group);
 	owner->events_acked++;
 	pthread_cond_broadcast(&owner->changed);
-	pthread_mutex_unlock(&owner->lock);
+	aw_unlock(&owner->lock);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/id.h"
+#include "ring/lock.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -75,10 +76,10 @@ static __attribute__((constructor)) void prepare_for_fork(void)
  */
 static bool is_in_use(struct aw_cm_channel *ch)
 {
-	pthread_mutex_lock(&ch->lock);
+	aw_lock(&ch->lock);
 	bool used = ch->wake_due || ch->readers > 0;
 
-	pthread_mutex_unlock(&ch->lock);
+	aw_unlock(&ch->lock);
 	return used;
 }
 
@@ -99,10 +100,10 @@ static struct aw_cm_channel *swap_oldest(struct aw_cm_channel *ch)
 
 static void bury(struct aw_cm_channel *ch)
 {
-	pthread_mutex_lock(&graves.lock);
+	aw_lock(&graves.lock);
 	struct aw_cm_channel *oldest = swap_oldest(ch);
 
-	pthread_mutex_unlock(&graves.lock);
+	aw_unlock(&graves.lock);
 	if (!oldest || is_in_use(oldest))
 		return;
 	pthread_mutex_destroy(&oldest->lock);
@@ -141,10 +142,10 @@ static struct aw_cm_channel *of(struct rdma_event_channel *channel)
 
 	if (ch->process == aw_fork_generation())
 		return ch;
-	pthread_mutex_lock(&adopting);
+	aw_lock(&adopting);
 	if (ch->process != aw_fork_generation())
 		adopt(ch);
-	pthread_mutex_unlock(&adopting);
+	aw_unlock(&adopting);
 	return ch;
 }
 
@@ -181,10 +182,10 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 		return;
 	struct aw_cm_channel *ch = of(channel);
 
-	pthread_mutex_lock(&ch->lock);
+	aw_lock(&ch->lock);
 	ch->destroyed = true;
 	close(ch->channel.fd);
-	pthread_mutex_unlock(&ch->lock);
+	aw_unlock(&ch->lock);
 	bury(ch);
 }
 
@@ -203,12 +204,12 @@ static void raise_fd(struct aw_cm_channel *ch)
 /* After the lock has been released only the address of pushes is used. */
 static void wake(struct aw_cm_channel *ch)
 {
-	pthread_mutex_lock(&ch->lock);
+	aw_lock(&ch->lock);
 	bool wakes = ch->readers > 0;
 
 	raise_fd(ch);
 	ch->wake_due = false;
-	pthread_mutex_unlock(&ch->lock);
+	aw_unlock(&ch->lock);
 	if (wakes)
 		syscall(SYS_futex, &ch->pushes, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
@@ -227,7 +228,7 @@ void aw_cm_channel_push(struct rdma_event_channel *channel, struct aw_cm_event *
 	struct aw_cm_channel *ch = of(channel);
 	bool later = aw_engine_is_self();
 
-	pthread_mutex_lock(&ch->lock);
+	aw_lock(&ch->lock);
 	bool ours = !ch->wake_due;
 
 	TAILQ_INSERT_TAIL(&ch->queue, ev, entry);
@@ -235,7 +236,7 @@ void aw_cm_channel_push(struct rdma_event_channel *channel, struct aw_cm_event *
 	ch->wake_due = true;
 	if (ours && later)
 		aw_watch_after(&ch->after);
-	pthread_mutex_unlock(&ch->lock);
+	aw_unlock(&ch->lock);
 	if (ours && !later)
 		wake(ch);
 }
@@ -250,7 +251,7 @@ static void match_fd(struct aw_cm_channel *ch)
 /* NULL: there is no event. */
 static struct aw_cm_event *take_first(struct aw_cm_channel *ch)
 {
-	pthread_mutex_lock(&ch->lock);
+	aw_lock(&ch->lock);
 	struct aw_cm_event *ev = TAILQ_FIRST(&ch->queue);
 
 	if (ev) {
@@ -258,25 +259,25 @@ static struct aw_cm_event *take_first(struct aw_cm_channel *ch)
 		atomic_fetch_add_explicit(&ev->owner->events_taken, 1, memory_order_relaxed);
 		match_fd(ch);
 	}
-	pthread_mutex_unlock(&ch->lock);
+	aw_unlock(&ch->lock);
 	return ev;
 }
 
 /* A push that finds no reader yet has changed `pushes`, so that the reader does not sleep. */
 static void begin_wait(struct aw_cm_channel *ch)
 {
-	pthread_mutex_lock(&ch->lock);
+	aw_lock(&ch->lock);
 	ch->readers++;
-	pthread_mutex_unlock(&ch->lock);
+	aw_unlock(&ch->lock);
 }
 
 static void wait_no_more(void *arg)
 {
 	struct aw_cm_channel *ch = arg;
 
-	pthread_mutex_lock(&ch->lock);
+	aw_lock(&ch->lock);
 	ch->readers--;
-	pthread_mutex_unlock(&ch->lock);
+	aw_unlock(&ch->lock);
 }
 
 /*
@@ -305,10 +306,10 @@ static int wait_push(struct aw_cm_channel *ch, uint32_t seen, int cancel_state)
  */
 static int flags_of(struct aw_cm_channel *ch)
 {
-	pthread_mutex_lock(&ch->lock);
+	aw_lock(&ch->lock);
 	int flags = ch->destroyed ? 0 : fcntl(ch->channel.fd, F_GETFL);
 
-	pthread_mutex_unlock(&ch->lock);
+	aw_unlock(&ch->lock);
 	return flags;
 }
 
@@ -341,13 +342,13 @@ bool aw_cm_channel_holds(struct rdma_event_channel *channel, enum rdma_cm_event_
 	struct aw_cm_channel *ch = of(channel);
 	struct aw_cm_event *ev;
 
-	pthread_mutex_lock(&ch->lock);
+	aw_lock(&ch->lock);
 	TAILQ_FOREACH(ev, &ch->queue, entry)
 	{
 		if (ev->event.event == type)
 			break;
 	}
-	pthread_mutex_unlock(&ch->lock);
+	aw_unlock(&ch->lock);
 	return ev != NULL;
 }
 
@@ -359,7 +360,7 @@ void aw_cm_channel_remove(struct rdma_event_channel *channel, const struct aw_cm
 	struct aw_cm_channel *ch = of(channel);
 	struct aw_cm_event *ev, *next;
 
-	pthread_mutex_lock(&ch->lock);
+	aw_lock(&ch->lock);
 	for (ev = TAILQ_FIRST(&ch->queue); ev; ev = next) {
 		next = TAILQ_NEXT(ev, entry);
 		if (ev->owner != owner)
@@ -368,5 +369,5 @@ void aw_cm_channel_remove(struct rdma_event_channel *channel, const struct aw_cm
 		TAILQ_INSERT_TAIL(list, ev, entry);
 	}
 	match_fd(ch);
-	pthread_mutex_unlock(&ch->lock);
+	aw_unlock(&ch->lock);
 }

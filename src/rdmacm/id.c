@@ -12,6 +12,7 @@
 #include "rdmacm/stream.h"
 #include "rdmacm/timer.h"
 #include "rdmacm/ud.h"
+#include "ring/lock.h"
 #include "ring/once.h"
 #include "ring/table.h"
 
@@ -109,14 +110,14 @@ int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw
 /* Enters ENDED: from here on callbacks find nothing to do. Returns the state before. */
 static enum aw_cm_state end(struct aw_cm_id *cm, struct aw_conn **conn)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	enum aw_cm_state state = cm->state;
 
 	*conn = cm->conn;
 	cm->conn = NULL;
 	aw_cm_timer_stop(cm);
 	aw_cm_id_enter(cm, AW_CM_ENDED);
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return state;
 }
 
@@ -237,21 +238,21 @@ void aw_cm_id_enter(struct aw_cm_id *cm, enum aw_cm_state state)
 
 enum aw_cm_state aw_cm_id_state(struct aw_cm_id *cm)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	enum aw_cm_state state = cm->state;
 
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return state;
 }
 
 bool aw_cm_id_advance(struct aw_cm_id *cm, enum aw_cm_state from, enum aw_cm_state to)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	bool is = cm->state == from;
 
 	if (is)
 		aw_cm_id_enter(cm, to);
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return is;
 }
 

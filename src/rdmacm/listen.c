@@ -13,6 +13,7 @@
 #include "rdmacm/fail.h"
 #include "rdmacm/socket.h"
 #include "rdmacm/ud.h"
+#include "ring/lock.h"
 
 #define BACKLOG_MAX 1024
 
@@ -26,21 +27,21 @@ static uint32_t most_requests(const struct aw_cm_id *listener)
 
 bool aw_cm_listen_reserve(struct aw_cm_id *listener)
 {
-	pthread_mutex_lock(&listener->lock);
+	aw_lock(&listener->lock);
 	bool room = listener->state == AW_CM_LISTENING &&
 		    listener->requests < most_requests(listener);
 
 	if (room)
 		listener->requests++;
-	pthread_mutex_unlock(&listener->lock);
+	aw_unlock(&listener->lock);
 	return room;
 }
 
 void aw_cm_listen_unreserve(struct aw_cm_id *listener)
 {
-	pthread_mutex_lock(&listener->lock);
+	aw_lock(&listener->lock);
 	listener->requests--;
-	pthread_mutex_unlock(&listener->lock);
+	aw_unlock(&listener->lock);
 }
 
 /* The id has no channel until the program takes it. On failure conn is left alone. */
@@ -83,9 +84,9 @@ bool aw_cm_listen_offer(struct aw_cm_id *listener, struct aw_conn *conn)
 	ev->event.id = &cm->id;
 	ev->event.listen_id = &listener->id;
 	aw_cm_event_describe(ev, &aw_conn_info(conn)->result);
-	pthread_mutex_lock(&listener->lock);
+	aw_lock(&listener->lock);
 	aw_cm_event_raise(ev);
-	pthread_mutex_unlock(&listener->lock);
+	aw_unlock(&listener->lock);
 	return true;
 }
 
@@ -119,10 +120,10 @@ static void on_request(void *arg, struct aw_conn *conn, enum aw_conn_event event
 
 static bool is_sync(struct aw_cm_id *cm)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	bool sync = cm->sync;
 
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return sync;
 }
 

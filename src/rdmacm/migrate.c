@@ -3,6 +3,7 @@
 // synchronous on a channel of its own.
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
+#include "ring/lock.h"
 
 /* Returns how many events of the id have been taken from the old channel. */
 static uint32_t move(struct aw_cm_id *cm, struct rdma_event_channel *to, bool sync)
@@ -10,7 +11,7 @@ static uint32_t move(struct aw_cm_id *cm, struct rdma_event_channel *to, bool sy
 	struct aw_cm_event_list list = TAILQ_HEAD_INITIALIZER(list);
 	struct aw_cm_event *ev;
 
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	aw_cm_channel_remove(cm->id.channel, cm, &list);
 	uint32_t taken = atomic_load_explicit(&cm->events_taken, memory_order_relaxed);
 
@@ -20,17 +21,17 @@ static uint32_t move(struct aw_cm_id *cm, struct rdma_event_channel *to, bool sy
 	}
 	cm->id.channel = to;
 	cm->sync = sync;
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return taken;
 }
 
 /* A thread that takes an event from the new channel may wait for the one that migrates the id. */
 static void wait_acked(struct aw_cm_id *cm, uint32_t taken)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	while ((int32_t)(cm->events_acked - taken) < 0)
 		pthread_cond_wait(&cm->changed, &cm->lock);
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 }
 
 int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)

@@ -8,6 +8,7 @@
 #include "rdmacm/fail.h"
 #include "rdmacm/qp_ref.h"
 #include "rdmacm/ud.h"
+#include "ring/lock.h"
 #include "verbs/private.h"
 
 #include <netinet/in.h>
@@ -44,9 +45,9 @@ void aw_cm_group_joined(struct aw_cm_event *ev)
 	int err = avb_attach_mcast(qp, &group->gid, group->ifindex);
 
 	if (!err) {
-		pthread_mutex_lock(&cm->lock);
+		aw_lock(&cm->lock);
 		group->member = qp;
-		pthread_mutex_unlock(&cm->lock);
+		aw_unlock(&cm->lock);
 	}
 	aw_cm_qp_put(cm);
 	if (!err)
@@ -85,10 +86,10 @@ static int join(struct aw_cm_id *cm, const struct sockaddr *addr, bool send_only
 	aw_address_gid(addr, &group->gid);
 	group->ifindex = source.ndev_ifindex;
 	group->send_only = send_only;
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	tell(cm, group, context);
 	LIST_INSERT_HEAD(&cm->ud->groups, group, entry);
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return 0;
 }
 
@@ -135,7 +136,7 @@ static struct aw_cm_group *take(struct aw_cm_id *cm, const union ibv_gid *gid)
 {
 	struct aw_cm_group *group;
 
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	LIST_FOREACH(group, &cm->ud->groups, entry)
 	{
 		if (memcmp(&group->gid, gid, sizeof(*gid)) == 0)
@@ -143,7 +144,7 @@ static struct aw_cm_group *take(struct aw_cm_id *cm, const union ibv_gid *gid)
 	}
 	if (group)
 		LIST_REMOVE(group, entry);
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return group;
 }
 
@@ -177,11 +178,11 @@ static void end_event(struct aw_cm_id *cm, struct aw_cm_group *group)
 
 	if (kept && ((struct aw_cm_event *)kept)->group == group)
 		aw_cm_id_release_event(cm);
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	drop_event(cm, group);
 	while (group->event_due)
 		pthread_cond_wait(&cm->changed, &cm->lock);
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 }
 
 /* A QP that is gone, or another one, is in no group any more. The id's lock comes behind those of a group. */
@@ -189,11 +190,11 @@ static void detach(struct aw_cm_id *cm, struct aw_cm_group *group)
 {
 	struct ibv_qp *qp = aw_cm_qp_get(cm);
 
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	bool attached = qp && group->member == qp;
 
 	group->member = NULL;
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	if (attached)
 		avb_detach_mcast(qp, &group->gid, group->ifindex);
 	if (qp)

@@ -7,6 +7,7 @@
 #include "rdmacm/qp_ref.h"
 #include "rdmacm/stream.h"
 #include "rdmacm/ud.h"
+#include "ring/lock.h"
 #include "verbs/private.h"
 
 #include <stddef.h>
@@ -139,11 +140,11 @@ static struct ibv_qp *take_qp(struct aw_cm_id *cm)
 
 	if (qp && cm->ud)
 		avb_leave_mcast(qp);
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	cm->uqp = NULL;
 	cm->uqp_events |= AW_UQP_CLOSED;
 	aw_cm_stream_settle(cm);
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return qp;
 }
 

@@ -7,13 +7,14 @@
 #include "rdmacm/event.h"
 #include "rdmacm/stream.h"
 #include "rdmacm/timer.h"
+#include "ring/lock.h"
 
 #include <errno.h>
 
 /* Decides under the lock; true: the caller aborts the QP. */
 static bool is_silent(struct aw_cm_id *cm)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	bool silent = cm->state == AW_CM_REPLIED;
 
 	if (silent) {
@@ -23,7 +24,7 @@ static bool is_silent(struct aw_cm_id *cm)
 		       "qp 0x%x: connection failed: the peer sent no message in time after the mpa reply",
 		       cm->qpn);
 	}
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return silent;
 }
 

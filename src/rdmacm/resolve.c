@@ -7,6 +7,7 @@
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/socket.h"
+#include "ring/lock.h"
 
 #include <netinet/in.h>
 #include <unistd.h>
@@ -82,11 +83,11 @@ static int resolve(struct aw_cm_id *cm, const struct sockaddr *dst)
 
 static void tell_resolved(struct aw_cm_id *cm, int err)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	if (!err)
 		aw_cm_id_enter(cm, AW_CM_ADDR_RESOLVED);
 	aw_cm_event_tell(cm, err ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, -err);
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 }
 
 static int check_resolve(struct aw_cm_id *cm, const struct sockaddr *src,
@@ -130,8 +131,8 @@ int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 	(void)timeout_ms;
 	if (!aw_cm_id_advance(cm, AW_CM_ADDR_RESOLVED, AW_CM_ROUTE_RESOLVED))
 		return aw_cm_fail(EINVAL);
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	aw_cm_event_tell(cm, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return aw_cm_id_complete(cm);
 }

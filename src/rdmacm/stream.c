@@ -12,6 +12,7 @@
 #include "rdmacm/qp_ref.h"
 #include "rdmacm/timer.h"
 #include "rdmacm/timewait.h"
+#include "ring/lock.h"
 #include "verbs/private.h"
 
 #include <string.h>
@@ -69,13 +70,13 @@ static void on_uqp(void *arg, uint32_t events)
 
 	if (!cm)
 		return;
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	if (cm->state != AW_CM_ENDED) {
 		cm->uqp_events |= events;
 		aw_cm_stream_sync(cm);
 		aw_cm_stream_settle(cm);
 	}
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	aw_cm_id_put(cm);
 }
 
@@ -89,11 +90,11 @@ static int claim(struct aw_cm_id *cm, struct ibv_qp *qp, uint32_t qpn)
 	bool idle = aw_uqp_state(uqp) == AW_QP_IDLE;
 
 	if (idle) {
-		pthread_mutex_lock(&cm->lock);
+		aw_lock(&cm->lock);
 		cm->qpn = qpn;
 		cm->uqp = uqp;
 		cm->uqp_events = 0;
-		pthread_mutex_unlock(&cm->lock);
+		aw_unlock(&cm->lock);
 		aw_uqp_listen(uqp, AW_UQP_CM, on_uqp, aw_cm_id_arg(cm));
 		if (qp && cm->ack_timeout_set)
 			avb_qp_timeout_show(qp, cm->ack_timeout);
@@ -125,20 +126,20 @@ static struct aw_uqp *hold(const struct aw_cm_id *cm)
 
 struct aw_uqp *aw_cm_stream_hold(struct aw_cm_id *cm)
 {
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	struct aw_uqp *uqp = hold(cm);
 
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return uqp;
 }
 
 static bool is_ours(const struct aw_cm_id *cm, struct aw_uqp *uqp)
 {
-	pthread_mutex_lock(&uqp->lock);
+	aw_lock(&uqp->lock);
 	bool ours = uqp->listener[AW_UQP_CM] == on_uqp &&
 		    uqp->listener_arg[AW_UQP_CM] == aw_cm_id_arg(cm);
 
-	pthread_mutex_unlock(&uqp->lock);
+	aw_unlock(&uqp->lock);
 	return ours;
 }
 
@@ -168,9 +169,9 @@ void aw_cm_stream_release(struct aw_cm_id *cm)
 	if (is_ours(cm, uqp)) {
 		aw_uqp_listen(uqp, AW_UQP_CM, NULL, NULL);
 	} else {
-		pthread_mutex_lock(&cm->lock);
+		aw_lock(&cm->lock);
 		cm->uqp = NULL;
-		pthread_mutex_unlock(&cm->lock);
+		aw_unlock(&cm->lock);
 	}
 	aw_uqp_put(uqp);
 }
@@ -230,10 +231,10 @@ static void read_errors(const struct aw_cm_id *cm, enum aw_error *own, enum aw_e
 	*own = *peer = AW_OK;
 	if (!uqp)
 		return;
-	pthread_mutex_lock(&uqp->lock);
+	aw_lock(&uqp->lock);
 	*own = uqp->core.error;
 	*peer = uqp->core.peer_error;
-	pthread_mutex_unlock(&uqp->lock);
+	aw_unlock(&uqp->lock);
 	aw_uqp_put(uqp);
 }
 
@@ -334,10 +335,10 @@ static void close_claimed(struct aw_cm_id *cm)
 		aw_uqp_put(uqp);
 		return;
 	}
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	cm->uqp_events |= AW_UQP_CLOSED;
 	aw_cm_stream_settle(cm);
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 }
 
 /* When the peer was first, a synchronous id's event waits, or the program has seen it already. */
@@ -357,11 +358,11 @@ int rdma_disconnect(struct rdma_cm_id *id)
 	if (cm->ud)
 		/* there is no connection; Linux's rdma_cm returns EINVAL too */
 		return aw_cm_fail(EINVAL);
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	enum aw_cm_state state = cm->state;
 
 	cm->disconnecting |= state == AW_CM_CONNECTED || state == AW_CM_REPLIED;
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	if (state == AW_CM_DISCONNECTED)
 		return complete_over(cm);
 	if (state != AW_CM_CONNECTED && state != AW_CM_REPLIED)

@@ -2,6 +2,8 @@
 // An id's deadline: a watch of its own, which finds the id by its handle.
 #include "rdmacm/timer.h"
 
+#include "ring/lock.h"
+
 #include <stdlib.h>
 
 struct aw_cm_timer {
@@ -15,12 +17,12 @@ static aw_cm_timer_fn *expire(struct aw_cm_id *cm, struct aw_cm_timer *timer)
 {
 	aw_cm_timer_fn *fn = NULL;
 
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	if (cm->timer == timer) {
 		fn = timer->fn;
 		aw_cm_timer_stop(cm);
 	}
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return fn;
 }
 

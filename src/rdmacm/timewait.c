@@ -10,17 +10,18 @@
 #include "rdmacm/event.h"
 #include "rdmacm/stream.h"
 #include "rdmacm/timer.h"
+#include "ring/lock.h"
 
 static void on_deadline(struct aw_cm_id *cm)
 {
 	bool over = aw_cm_stream_is_over(cm);
 
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	if (cm->state == AW_CM_DISCONNECTED && over)
 		aw_cm_event_tell(cm, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
 	else if (cm->state == AW_CM_DISCONNECTED)
 		aw_cm_timewait_start(cm); /* our FIN or the peer's is still to come; AW_CLOSE_MS */
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 }
 
 void aw_cm_timewait_start(struct aw_cm_id *cm)

@@ -7,6 +7,7 @@
 #include "rdmacm/stream.h"
 
 #include "rdmacm/address.h"
+#include "ring/lock.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -142,14 +143,14 @@ static void on_answer(void *arg, int err, const struct aw_sidr_answer *answer)
 
 	if (!cm)
 		return;
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	if (cm->state == AW_CM_CONNECTING && !err) {
 		answered(cm, answer);
 	} else if (cm->state == AW_CM_CONNECTING) {
 		aw_cm_id_enter(cm, AW_CM_FAILED);
 		aw_cm_event_tell(cm, RDMA_CM_EVENT_UNREACHABLE, -err);
 	}
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	aw_cm_id_put(cm);
 }
 
@@ -190,13 +191,13 @@ static struct aw_sidr_request *take_request(struct aw_cm_id *cm, enum aw_cm_stat
 {
 	struct aw_sidr_request *request = NULL;
 
-	pthread_mutex_lock(&cm->lock);
+	aw_lock(&cm->lock);
 	if (cm->state == AW_CM_REQUESTED) {
 		request = cm->ud->request;
 		cm->ud->request = NULL;
 		aw_cm_id_enter(cm, next);
 	}
-	pthread_mutex_unlock(&cm->lock);
+	aw_unlock(&cm->lock);
 	return request;
 }
 

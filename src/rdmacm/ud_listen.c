@@ -6,6 +6,7 @@
 #include "rdmacm/listen.h"
 #include "rdmacm/socket.h"
 #include "rdmacm/ud.h"
+#include "ring/lock.h"
 
 #include <string.h>
 
@@ -42,9 +43,9 @@ static bool offer(struct aw_cm_id *listener, struct aw_sidr_request *request)
 		ev->event.param.ud.private_data = ev->private_data;
 		ev->event.param.ud.private_data_len = request->pd_len;
 	}
-	pthread_mutex_lock(&listener->lock);
+	aw_lock(&listener->lock);
 	aw_cm_event_raise(ev);
-	pthread_mutex_unlock(&listener->lock);
+	aw_unlock(&listener->lock);
 	return true;
 }
 

@@ -4,6 +4,8 @@
 #ifndef RING_ONCE_H
 #define RING_ONCE_H
 
+#include "ring/lock.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -26,12 +28,12 @@ static inline int aw_once_run(struct aw_once *once, int (*init)(void))
 	/* Acquire: pairs with the release below; a thread that sees done sees what init made. */
 	if (atomic_load_explicit(&once->done, memory_order_acquire))
 		return 0;
-	pthread_mutex_lock(&once->lock);
+	aw_lock(&once->lock);
 	if (!atomic_load_explicit(&once->done, memory_order_relaxed)) {
 		err = init();
 		atomic_store_explicit(&once->done, !err, memory_order_release);
 	}
-	pthread_mutex_unlock(&once->lock);
+	aw_unlock(&once->lock);
 	return err;
 }
 

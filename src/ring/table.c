@@ -5,6 +5,8 @@
 // once, because each step is one atomic operation on the one word.
 #include "ring/table.h"
 
+#include "ring/lock.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -102,11 +104,11 @@ uint32_t aw_table_reserve(struct aw_table *t)
 {
 	uint32_t handle;
 
-	pthread_mutex_lock(&t->lock);
+	aw_lock(&t->lock);
 	handle = take_handle(t);
 	if (handle != AW_TABLE_NONE)
 		t->count++;
-	pthread_mutex_unlock(&t->lock);
+	aw_unlock(&t->lock);
 	return handle;
 }
 
@@ -135,22 +137,22 @@ uint32_t aw_table_insert(struct aw_table *t, void *object, void (*release)(void 
 
 static void uncount(struct aw_table *t)
 {
-	pthread_mutex_lock(&t->lock);
+	aw_lock(&t->lock);
 	assert(t->count > 0);
 	t->count--;
-	pthread_mutex_unlock(&t->lock);
+	aw_unlock(&t->lock);
 }
 
 static void give_back(struct aw_table *t, uint32_t handle)
 {
-	pthread_mutex_lock(&t->lock);
+	aw_lock(&t->lock);
 	slot_of(t, handle)->next_free = AW_TABLE_NONE;
 	if (t->free_tail == AW_TABLE_NONE)
 		t->free_head = handle;
 	else
 		slot_of(t, t->free_tail)->next_free = handle;
 	t->free_tail = handle;
-	pthread_mutex_unlock(&t->lock);
+	aw_unlock(&t->lock);
 }
 
 void aw_table_cancel(struct aw_table *t, uint32_t handle)
@@ -295,20 +297,20 @@ uint32_t aw_table_end(struct aw_table *t)
 {
 	uint32_t used;
 
-	pthread_mutex_lock(&t->lock);
+	aw_lock(&t->lock);
 	used = t->used;
-	pthread_mutex_unlock(&t->lock);
+	aw_unlock(&t->lock);
 	return used;
 }
 
 void aw_table_fork_prepare(struct aw_table *t)
 {
-	pthread_mutex_lock(&t->lock);
+	aw_lock(&t->lock);
 }
 
 void aw_table_fork_parent(struct aw_table *t)
 {
-	pthread_mutex_unlock(&t->lock);
+	aw_unlock(&t->lock);
 }
 
 void aw_table_fork_child(struct aw_table *t)
@@ -321,5 +323,5 @@ void aw_table_fork_child(struct aw_table *t)
 		if (word & REFERENCES)
 			atomic_store_explicit(&slot->word, word | FORKED, memory_order_relaxed);
 	}
-	pthread_mutex_unlock(&t->lock);
+	aw_unlock(&t->lock);
 }

@@ -5,6 +5,7 @@
 
 #include "net/base/io_now.h"
 #include "net/qp/channel_wait.h"
+#include "ring/lock.h"
 #include "verbs/ack.h"
 #include "verbs/context.h"
 #include "verbs/fail.h"
@@ -55,9 +56,9 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	struct ibv_context *context = channel->context;
 	bool used;
 
-	pthread_mutex_lock(&context->mutex);
+	aw_lock(&context->mutex);
 	used = channel->refcnt > 0;
-	pthread_mutex_unlock(&context->mutex);
+	aw_unlock(&context->mutex);
 	if (used)
 		return vb_fail(EBUSY);
 	aw_channel_fini(&vb_channel_of(channel)->events);

@@ -9,6 +9,7 @@
 #include "net/base/io_now.h"
 #include "net/base/persona.h"
 #include "net/progress/engine.h"
+#include "ring/lock.h"
 #include "verbs/gid.h"
 #include "verbs/limits.h"
 #include "verbs/private.h"
@@ -85,14 +86,14 @@ int vb_context_import(int cmd_fd, struct vb_context **context)
 
 	if (fstat(cmd_fd, &st) != 0)
 		return EBADF;
-	pthread_mutex_lock(&context_lock);
+	aw_lock(&context_lock);
 	TAILQ_FOREACH(vb, &contexts, entry)
 	{
 		if (vb->cmd_ino == st.st_ino && vb->cmd_dev == st.st_dev &&
 		    vb->generation == generation)
 			device = vb->verbs.context.device;
 	}
-	pthread_mutex_unlock(&context_lock);
+	aw_unlock(&context_lock);
 	return device ? context_open(device, cmd_fd, context) : EOPNOTSUPP;
 }
 
@@ -105,9 +106,9 @@ bool vb_context_is_same(struct ibv_context *a, struct ibv_context *b)
 
 void vb_context_get(struct ibv_context *context)
 {
-	pthread_mutex_lock(&context_lock);
+	aw_lock(&context_lock);
 	vb_context_of(context)->refs++;
-	pthread_mutex_unlock(&context_lock);
+	aw_unlock(&context_lock);
 }
 
 void vb_context_put(struct ibv_context *context)
@@ -115,14 +116,14 @@ void vb_context_put(struct ibv_context *context)
 	struct vb_context *vb = vb_context_of(context);
 	bool last, none;
 
-	pthread_mutex_lock(&context_lock);
+	aw_lock(&context_lock);
 	last = !--vb->refs;
 	if (last)
 		TAILQ_REMOVE(&contexts, vb, entry);
 	none = TAILQ_EMPTY(&contexts);
 	if (last && context_shared == vb)
 		context_shared = NULL;
-	pthread_mutex_unlock(&context_lock);
+	aw_unlock(&context_lock);
 	if (last)
 		context_close(vb);
 	if (none)
@@ -153,13 +154,13 @@ static struct vb_context *shared_take(void)
 	uint32_t generation = aw_fork_generation();
 	struct vb_context *shared;
 
-	pthread_mutex_lock(&context_lock);
+	aw_lock(&context_lock);
 	shared = context_shared;
 	if (shared && shared->generation == generation)
 		shared->refs++;
 	else
 		shared = NULL;
-	pthread_mutex_unlock(&context_lock);
+	aw_unlock(&context_lock);
 	return shared;
 }
 
@@ -170,13 +171,13 @@ static struct vb_context *shared_offer(struct vb_context *fresh)
 {
 	struct vb_context *shared;
 
-	pthread_mutex_lock(&context_lock);
+	aw_lock(&context_lock);
 	shared = context_shared;
 	if (shared && shared->generation == fresh->generation)
 		shared->refs++;
 	else
 		shared = context_shared = fresh;
-	pthread_mutex_unlock(&context_lock);
+	aw_unlock(&context_lock);
 	if (shared != fresh)
 		vb_context_put(&fresh->verbs.context);
 	return shared;
@@ -256,9 +257,9 @@ static int context_open(struct ibv_device *device, int cmd_fd, struct vb_context
 	vb->stat = aw_stat_take(AW_STAT_DEVICE, 0);
 	if (vb->stat)
 		aw_stat_set(&vb->stat->device.roce, aw_persona_is_roce());
-	pthread_mutex_lock(&context_lock);
+	aw_lock(&context_lock);
 	TAILQ_INSERT_TAIL(&contexts, vb, entry);
-	pthread_mutex_unlock(&context_lock);
+	aw_unlock(&context_lock);
 	*context = vb;
 	return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "net/base/io_now.h"
 #include "net/qp/cq_poll.h"
+#include "ring/lock.h"
 #include "verbs/ack.h"
 #include "verbs/channel.h"
 #include "verbs/context.h"
@@ -107,9 +108,9 @@ static void channel_use(struct ibv_comp_channel *channel, int change)
 {
 	if (!channel)
 		return;
-	pthread_mutex_lock(&channel->context->mutex);
+	aw_lock(&channel->context->mutex);
 	channel->refcnt += change;
-	pthread_mutex_unlock(&channel->context->mutex);
+	aw_unlock(&channel->context->mutex);
 }
 
 /* EBUSY while a QP uses the CQ. */

@@ -2,6 +2,7 @@
 // Polling an extended CQ: one CQE at a time, whose fields are then read one by one. Between start
 // and end the CQ belongs to the polling thread.
 #include "net/qp/cq_poll.h"
+#include "ring/lock.h"
 #include "verbs/cq.h"
 #include "verbs/fail.h"
 #include "verbs/wc.h"
@@ -32,7 +33,7 @@ static void end_poll(struct ibv_cq_ex *ibv)
 	struct vb_cq *cq = cq_of(ibv);
 
 	if (!cq->single_threaded)
-		pthread_mutex_unlock(&cq->poll_lock);
+		aw_unlock(&cq->poll_lock);
 }
 
 static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
@@ -43,7 +44,7 @@ static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 	if (attr->comp_mask)
 		return vb_fail(EINVAL);
 	if (!cq->single_threaded)
-		pthread_mutex_lock(&cq->poll_lock);
+		aw_lock(&cq->poll_lock);
 	err = current_take(cq);
 	if (err)
 		end_poll(ibv);

@@ -9,6 +9,7 @@
 #include "net/base/ifnews.h"
 #include "net/base/io_now.h"
 #include "net/base/persona.h"
+#include "ring/lock.h"
 #include "verbs/context.h"
 #include "verbs/fail.h"
 #include "verbs/sized.h"
@@ -102,7 +103,7 @@ int vb_gids_get(const struct vb_gids **gids)
 	uint64_t state;
 	int err = 0;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	state = aw_ifnews_state();
 	if (!state || state != kept_state)
 		err = gids_read();
@@ -114,7 +115,7 @@ int vb_gids_get(const struct vb_gids **gids)
 	}
 	kept_state = !err && kept_whole ? state : 0;
 	if (err)
-		pthread_mutex_unlock(&lock);
+		aw_unlock(&lock);
 	else
 		*gids = &kept;
 	return err;
@@ -122,14 +123,14 @@ int vb_gids_get(const struct vb_gids **gids)
 
 void vb_gids_put(void)
 {
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 void vb_gids_forget(void)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	aw_ifnews_end();
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 /* 0, ENODATA: that entry is not used, EINVAL: there is none, or an errno of getifaddrs. */

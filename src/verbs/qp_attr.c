@@ -5,6 +5,7 @@
 // IBV_EVENT_SQ_DRAINED is not raised here: iWARP knows no SQ that drains and goes on, its SQD closes.
 #include "base/log.h"
 #include "net/base/persona.h"
+#include "ring/lock.h"
 #include "verbs/fail.h"
 #include "verbs/limits.h"
 #include "verbs/private.h"
@@ -61,9 +62,9 @@ static int modify_iwarp(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 		move = move_of(state, attr->qp_state);
 	if (move == MOVE_REFUSED)
 		return refuse(ibv, attr->qp_state);
-	pthread_mutex_lock(&ibv->mutex);
+	aw_lock(&ibv->mutex);
 	vb_qp_attr_keep(&qp->attr, attr, mask);
-	pthread_mutex_unlock(&ibv->mutex);
+	aw_unlock(&ibv->mutex);
 	move_do(qp, move);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		vb_qp_access_grant(qp, attr->qp_access_flags);
@@ -86,9 +87,9 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	struct vb_qp *qp = vb_qp_of(ibv);
 
 	(void)mask;
-	pthread_mutex_lock(&ibv->mutex);
+	aw_lock(&ibv->mutex);
 	*attr = qp->attr;
-	pthread_mutex_unlock(&ibv->mutex);
+	aw_unlock(&ibv->mutex);
 	vb_qp_state_sync(ibv);
 	attr->qp_state = attr->cur_qp_state = ibv->state;
 	attr->path_mtu = attr->path_mtu ? attr->path_mtu : IBV_MTU_4096;
@@ -96,7 +97,7 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	attr->cap = qp->init.cap;
 	attr->port_num = VB_PORT;
 
-	pthread_mutex_lock(&qp->uqp->lock);
+	aw_lock(&qp->uqp->lock);
 	attr->sq_draining = attr->qp_state == IBV_QPS_SQD && !aw_qp_is_drained(&qp->uqp->core);
 	if (!aw_persona_is_roce())
 		attr->qp_access_flags |= qp->uqp->core.remote_access;
@@ -104,7 +105,7 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 		attr->max_rd_atomic = (uint8_t)qp->uqp->core.stream.ord;
 		attr->max_dest_rd_atomic = (uint8_t)qp->uqp->core.stream.ird;
 	}
-	pthread_mutex_unlock(&qp->uqp->lock);
+	aw_unlock(&qp->uqp->lock);
 	*init_attr = qp->init;
 	return 0;
 }
@@ -159,9 +160,9 @@ void avb_qp_state_sync(struct ibv_qp *ibv)
 
 void avb_qp_timeout_show(struct ibv_qp *ibv, uint8_t timeout)
 {
-	pthread_mutex_lock(&ibv->mutex);
+	aw_lock(&ibv->mutex);
 	vb_qp_of(ibv)->attr.timeout = timeout;
-	pthread_mutex_unlock(&ibv->mutex);
+	aw_unlock(&ibv->mutex);
 }
 
 /*
@@ -172,10 +173,10 @@ void vb_qp_state_sync(struct ibv_qp *ibv)
 {
 	enum ibv_qp_state state = vb_qp_state(vb_qp_of(ibv));
 
-	pthread_mutex_lock(&ibv->mutex);
+	aw_lock(&ibv->mutex);
 	if (ibv->state != state)
 		ibv->state = state;
-	pthread_mutex_unlock(&ibv->mutex);
+	aw_unlock(&ibv->mutex);
 }
 
 int vb_qp_attr_check(const struct ibv_qp_attr *attr, int mask)
@@ -248,9 +249,9 @@ static void move_do(struct vb_qp *qp, enum move move)
  */
 void vb_qp_access_grant(struct vb_qp *qp, unsigned int access)
 {
-	pthread_mutex_lock(&qp->uqp->lock);
+	aw_lock(&qp->uqp->lock);
 	qp->uqp->core.remote_access = access & AW_ACCESS_REMOTE;
-	pthread_mutex_unlock(&qp->uqp->lock);
+	aw_unlock(&qp->uqp->lock);
 }
 
 static void attr_keep_path(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask)

@@ -6,6 +6,7 @@
 #include "net/roce/qpn.h"
 #include "net/roce/rc.h"
 #include "net/ud/ud.h"
+#include "ring/lock.h"
 #include "verbs/gid.h"
 #include "verbs/qp.h"
 #include "verbs/qp_rule.h"
@@ -232,10 +233,10 @@ int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 	err = check(qp, from, attr, mask);
 	if (err)
 		return err;
-	pthread_mutex_lock(&ibv->mutex);
+	aw_lock(&ibv->mutex);
 	before = qp->attr;
 	vb_qp_attr_keep(&qp->attr, attr, mask);
-	pthread_mutex_unlock(&ibv->mutex);
+	aw_unlock(&ibv->mutex);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		vb_qp_access_grant(qp, attr->qp_access_flags);
 	to = mask & IBV_QP_STATE ? attr->qp_state : from;
@@ -244,9 +245,9 @@ int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (mask & IBV_QP_STATE)
 		err = move(qp, from, attr, mask);
 	if (err) {
-		pthread_mutex_lock(&ibv->mutex);
+		aw_lock(&ibv->mutex);
 		qp->attr = before;
-		pthread_mutex_unlock(&ibv->mutex);
+		aw_unlock(&ibv->mutex);
 		if (mask & IBV_QP_ACCESS_FLAGS)
 			vb_qp_access_grant(qp, before.qp_access_flags);
 	}

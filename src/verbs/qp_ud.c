@@ -2,6 +2,7 @@
 // ibv_modify_qp of a UD QP. SQD takes effect at once, because a datagram is sent when it is posted;
 // so IBV_EVENT_SQ_DRAINED is never raised.
 #include "net/ud/ud.h"
+#include "ring/lock.h"
 #include "verbs/limits.h"
 #include "verbs/qp.h"
 #include "verbs/qp_rule.h"
@@ -74,7 +75,7 @@ int vb_qp_ud_modify(struct vb_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	struct ibv_qp *ibv = &qp->ibv.qp_base;
 	int err;
 
-	pthread_mutex_lock(&ibv->mutex);
+	aw_lock(&ibv->mutex);
 	err = check(vb_qp_ud_state(qp), attr, mask);
 	if (!err) {
 		vb_qp_attr_keep(&qp->attr, attr, mask);
@@ -88,6 +89,6 @@ int vb_qp_ud_modify(struct vb_qp *qp, const struct ibv_qp_attr *attr, int mask)
 		}
 		ibv->state = vb_qp_ud_state(qp);
 	}
-	pthread_mutex_unlock(&ibv->mutex);
+	aw_unlock(&ibv->mutex);
 	return err;
 }

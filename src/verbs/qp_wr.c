@@ -5,6 +5,7 @@
 // take effect only when ibv_wr_complete commits them all. After the first error the other calls do
 // nothing, and ibv_wr_complete returns it.
 #include "core/atomic.h"
+#include "ring/lock.h"
 #include "verbs/fail.h"
 #include "verbs/mw.h"
 #include "verbs/send.h"
@@ -67,7 +68,7 @@ static void wr_start(struct ibv_qp_ex *ibv)
 {
 	struct vb_qp *qp = qp_of(ibv);
 
-	pthread_mutex_lock(&qp->post_lock);
+	aw_lock(&qp->post_lock);
 	qp->wr = NULL;
 	qp->wr_count = 0;
 	aw_uqp_send_begin(qp->uqp);
@@ -108,13 +109,13 @@ static int wr_complete(struct ibv_qp_ex *ibv)
 		vb_send_commit(qp);
 	}
 	vb_send_end(qp);
-	pthread_mutex_unlock(&qp->post_lock);
+	aw_unlock(&qp->post_lock);
 	return vb_fail(err);
 }
 
 static void wr_abort(struct ibv_qp_ex *ibv)
 {
-	pthread_mutex_unlock(&qp_of(ibv)->post_lock);
+	aw_unlock(&qp_of(ibv)->post_lock);
 }
 
 static void wr_send(struct ibv_qp_ex *ibv)

@@ -4,6 +4,7 @@
 #define VERBS_SEND_H
 
 #include "net/ud/ud.h"
+#include "ring/lock.h"
 #include "verbs/qp.h"
 
 #include <stddef.h>
@@ -45,7 +46,7 @@ int vb_send_inline(const struct vb_qp *qp, struct aw_swqe *wqe, const void *byte
 static inline void vb_post_begin(struct vb_qp *qp)
 {
 	if (qp->ibv.wr_start)
-		pthread_mutex_lock(&qp->post_lock);
+		aw_lock(&qp->post_lock);
 	aw_uqp_send_begin(qp->uqp);
 }
 
@@ -70,7 +71,7 @@ static inline void vb_post_end(struct vb_qp *qp)
 {
 	vb_send_end(qp);
 	if (qp->ibv.wr_start)
-		pthread_mutex_unlock(&qp->post_lock);
+		aw_unlock(&qp->post_lock);
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include "verbs/share.h"
 
 #include "net/base/fork.h"
+#include "ring/lock.h"
 #include "verbs/context.h"
 
 #include <errno.h>
@@ -25,22 +26,22 @@ void vb_share_add(struct vb_shared *shared, enum vb_kind kind, struct ibv_contex
 
 	shared->kind = kind;
 	shared->context = context;
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	shared->handle = handles++;
 	TAILQ_INSERT_TAIL(&all, shared, entry);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 bool vb_share_remove(struct vb_shared *shared)
 {
 	bool unused;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	/* Acquire: pairs with the release of its last user. */
 	unused = atomic_load_explicit(&shared->users, memory_order_acquire) == 0;
 	if (unused)
 		TAILQ_REMOVE(&all, shared, entry);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return unused;
 }
 
@@ -48,7 +49,7 @@ struct vb_shared *vb_share_take(struct ibv_context *context, enum vb_kind kind, 
 {
 	struct vb_shared *shared;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	TAILQ_FOREACH(shared, &all, entry)
 	{
 		if (shared->kind == kind && shared->handle == handle &&
@@ -57,7 +58,7 @@ struct vb_shared *vb_share_take(struct ibv_context *context, enum vb_kind kind, 
 	}
 	if (shared)
 		atomic_fetch_add_explicit(&shared->users, 1, memory_order_relaxed);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	if (!shared)
 		errno = ENOENT;
 	return shared;

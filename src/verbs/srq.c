@@ -3,6 +3,7 @@
 #include "verbs/srq.h"
 
 #include "net/base/io_now.h"
+#include "ring/lock.h"
 #include "verbs/ack.h"
 #include "verbs/context.h"
 #include "verbs/fail.h"
@@ -68,11 +69,11 @@ int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
 	struct aw_srq *aw = &vb_srq_of(srq)->aw;
 
-	pthread_mutex_lock(&aw->lock);
+	aw_lock(&aw->lock);
 	attr->max_wr = aw->rq.capacity;
 	attr->max_sge = aw->sge_max;
 	attr->srq_limit = aw->limit;
-	pthread_mutex_unlock(&aw->lock);
+	aw_unlock(&aw->lock);
 	return 0;
 }
 
@@ -138,10 +139,10 @@ static int modify_check(struct aw_srq *srq, const struct ibv_srq_attr *attr, int
 
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return EINVAL;
-	pthread_mutex_lock(&srq->lock);
+	aw_lock(&srq->lock);
 	capacity = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->rq.capacity;
 	limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit : srq->limit;
-	pthread_mutex_unlock(&srq->lock);
+	aw_unlock(&srq->lock);
 	return capacity < 1 || capacity > AW_WR_MAX || limit > capacity ? EINVAL : 0;
 }
 
@@ -154,9 +155,9 @@ static int modify_both(struct aw_srq *srq, uint32_t capacity, uint32_t limit)
 	uint32_t before;
 	int err;
 
-	pthread_mutex_lock(&srq->lock);
+	aw_lock(&srq->lock);
 	before = srq->limit;
-	pthread_mutex_unlock(&srq->lock);
+	aw_unlock(&srq->lock);
 	if (limit > before) {
 		err = aw_srq_resize(srq, capacity);
 		return err ? err : aw_srq_set_limit(srq, limit);

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "net/base/io_now.h"
+#include "ring/lock.h"
 
 static const struct aw_fork_handlers *_Atomic registered[AW_FORK_RANKS];
 /* A fork holds the lock from its first handler to its last; it calls for an end those that it has called to prepare. */
@@ -30,7 +31,7 @@ static void begin(const struct aw_fork_handlers *handlers)
 	if (handlers->prepare)
 		handlers->prepare();
 	if (handlers->lock)
-		pthread_mutex_lock(handlers->lock);
+		aw_lock(handlers->lock);
 }
 
 static void end(void (*fn)(void), pthread_mutex_t *taken)
@@ -38,14 +39,14 @@ static void end(void (*fn)(void), pthread_mutex_t *taken)
 	if (fn)
 		fn();
 	if (taken)
-		pthread_mutex_unlock(taken);
+		aw_unlock(taken);
 }
 
 static void prepare(void)
 {
 	int state = aw_cancel_disable();
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	cancel = state;
 	for (int rank = 0; rank < AW_FORK_RANKS; rank++) {
 		prepared[rank] = atomic_load(&registered[rank]);
@@ -58,7 +59,7 @@ static void finish(void)
 {
 	int state = cancel;
 
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	aw_cancel_restore(state);
 }
 

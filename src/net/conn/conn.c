@@ -13,6 +13,7 @@
 #include "net/conn/order.h"
 #include "net/progress/engine.h"
 #include "net/progress/linger.h"
+#include "ring/lock.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -99,7 +100,7 @@ static int begin(struct aw_conn *c, uint32_t events, uint32_t deadline_ms, struc
 {
 	int err;
 
-	pthread_mutex_lock(&c->lock);
+	aw_lock(&c->lock);
 	err = aw_watch_add(&c->watch, c->fd, events, aw_conn_on_watch, release);
 	if (!err) {
 		aw_watch_deadline(&c->watch, deadline_ms);
@@ -107,7 +108,7 @@ static int begin(struct aw_conn *c, uint32_t events, uint32_t deadline_ms, struc
 			aw_order_wait(c);
 		*out = c;
 	}
-	pthread_mutex_unlock(&c->lock);
+	aw_unlock(&c->lock);
 	return err;
 }
 
@@ -259,14 +260,14 @@ void aw_conn_listen_to(struct aw_conn *c, aw_conn_fn *fn, void *arg)
 {
 	if (is_inherited(c))
 		return;
-	pthread_mutex_lock(&c->lock);
+	aw_lock(&c->lock);
 	while (c->telling && !aw_engine_is_self())
 		pthread_cond_wait(&c->told, &c->lock);
 	c->fn = fn;
 	c->arg = arg;
 	if (c->due && fn)
 		aw_watch_deadline(&c->watch, LISTEN_TO_MS);
-	pthread_mutex_unlock(&c->lock);
+	aw_unlock(&c->lock);
 }
 
 /* 0 when a Reply can be sent now. The caller holds the lock. */
@@ -365,9 +366,9 @@ static void send_rejection(struct aw_conn *c, int fd)
 /* Without any Reply a peer takes this end for one that knows no revision 2, and tries revision 1. */
 static void refuse(struct aw_conn *c, int fd)
 {
-	pthread_mutex_lock(&c->lock);
+	aw_lock(&c->lock);
 	make_reply(c, true, NULL, 0);
-	pthread_mutex_unlock(&c->lock);
+	aw_unlock(&c->lock);
 	send_rejection(c, fd);
 }
 
@@ -413,7 +414,7 @@ int aw_conn_accept(struct aw_conn *c, struct aw_uqp *qp, uint16_t ird, uint16_t 
 
 	if (is_inherited(c))
 		return EINVAL;
-	pthread_mutex_lock(&c->lock);
+	aw_lock(&c->lock);
 	err = check_answer(c, pd_len);
 	if (!err)
 		err = lower(&c->info.result, ird, ord);
@@ -421,7 +422,7 @@ int aw_conn_accept(struct aw_conn *c, struct aw_uqp *qp, uint16_t ird, uint16_t 
 		make_reply(c, false, pd, pd_len);
 		pass_socket(c, &to);
 	}
-	pthread_mutex_unlock(&c->lock);
+	aw_unlock(&c->lock);
 	return err ? err : give_socket(c, qp, &to);
 }
 
@@ -432,14 +433,14 @@ int aw_conn_reject(struct aw_conn *c, const void *pd, size_t pd_len)
 
 	if (is_inherited(c))
 		return EINVAL;
-	pthread_mutex_lock(&c->lock);
+	aw_lock(&c->lock);
 	err = check_answer(c, pd_len);
 	if (!err) {
 		make_reply(c, true, pd, pd_len);
 		fd = aw_conn_take_fd(c);
 		aw_conn_set_state(c, AW_CONN_OVER);
 	}
-	pthread_mutex_unlock(&c->lock);
+	aw_unlock(&c->lock);
 	if (fd >= 0)
 		send_rejection(c, fd);
 	return err == ECONNRESET ? 0 : err;
@@ -451,10 +452,10 @@ int aw_conn_attach(struct aw_conn *c, struct aw_uqp *qp)
 
 	if (is_inherited(c))
 		return EINVAL;
-	pthread_mutex_lock(&c->lock);
+	aw_lock(&c->lock);
 	if (c->state == AW_CONN_READY)
 		pass_socket(c, &to);
-	pthread_mutex_unlock(&c->lock);
+	aw_unlock(&c->lock);
 	return to.fd >= 0 ? begin_stream(c, qp, &to) : EINVAL;
 }
 
@@ -466,14 +467,14 @@ void aw_conn_destroy(struct aw_conn *c)
 		aw_watch_remove(&c->watch);
 		return;
 	}
-	pthread_mutex_lock(&c->lock);
+	aw_lock(&c->lock);
 	c->destroyed = true;
 	aw_order_pass(c);
 	if (c->state == AW_CONN_READY)
 		fd = aw_conn_take_fd(c);
 	else
 		aw_watch_drop_fd(&c->watch);
-	pthread_mutex_unlock(&c->lock);
+	aw_unlock(&c->lock);
 	if (fd >= 0)
 		end_stream(c, fd);
 	if (aw_engine_is_self())
@@ -486,9 +487,9 @@ bool aw_conn_has_asked(struct aw_conn *conn)
 {
 	bool asked;
 
-	pthread_mutex_lock(&conn->lock);
+	aw_lock(&conn->lock);
 	asked = conn->state > AW_CONN_REFUSED;
-	pthread_mutex_unlock(&conn->lock);
+	aw_unlock(&conn->lock);
 	return asked;
 }
 
@@ -497,9 +498,9 @@ bool aw_conn_is_silent(struct aw_conn *conn)
 	bool silent;
 	uint8_t octet;
 
-	pthread_mutex_lock(&conn->lock);
+	aw_lock(&conn->lock);
 	silent = conn->state == AW_CONN_AWAIT_REQUEST && conn->fd >= 0 &&
 		 aw_recv_now(conn->fd, &octet, 1, MSG_PEEK) < 0 && errno == EAGAIN;
-	pthread_mutex_unlock(&conn->lock);
+	aw_unlock(&conn->lock);
 	return silent;
 }

@@ -14,6 +14,7 @@
 #include "net/progress/linger.h"
 #include "net/progress/watch.h"
 #include "net/qp/replied.h"
+#include "ring/lock.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -551,11 +552,11 @@ static void tell(struct aw_conn *c)
 		c->fn = NULL;
 	c->due = false;
 	c->telling = true;
-	pthread_mutex_unlock(&c->lock);
+	aw_unlock(&c->lock);
 	if (request)
 		aw_replied_serve();
 	fn(arg, c, c->due_event);
-	pthread_mutex_lock(&c->lock);
+	aw_lock(&c->lock);
 	c->telling = false;
 	pthread_cond_broadcast(&c->told);
 }
@@ -564,8 +565,8 @@ void aw_conn_on_watch(struct aw_watch *w, uint32_t events)
 {
 	struct aw_conn *c = (struct aw_conn *)w;
 
-	pthread_mutex_lock(&c->lock);
+	aw_lock(&c->lock);
 	step(c, events);
 	tell(c);
-	pthread_mutex_unlock(&c->lock);
+	aw_unlock(&c->lock);
 }

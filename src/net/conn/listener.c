@@ -12,6 +12,7 @@
 #include "net/base/io_now.h"
 #include "net/progress/engine.h"
 #include "net/stat/stat.h"
+#include "ring/lock.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -163,23 +164,23 @@ static bool claim(struct half_open *h)
 	struct aw_listener *l = h->listener;
 	bool mine;
 
-	pthread_mutex_lock(&l->lock);
+	aw_lock(&l->lock);
 	mine = !l->closing;
 	if (mine) {
 		take_off(l, h);
 		l->telling++;
 	}
-	pthread_mutex_unlock(&l->lock);
+	aw_unlock(&l->lock);
 	return mine;
 }
 
 static void told(struct aw_listener *l)
 {
-	pthread_mutex_lock(&l->lock);
+	aw_lock(&l->lock);
 	l->telling--;
 	publish(l);
 	pthread_cond_broadcast(&l->told);
-	pthread_mutex_unlock(&l->lock);
+	aw_unlock(&l->lock);
 }
 
 static void drop(struct aw_listener *l, struct aw_conn *conn)
@@ -392,14 +393,14 @@ static void on_watch(struct aw_watch *w, uint32_t events)
 {
 	struct aw_listener *l = (struct aw_listener *)w;
 
-	pthread_mutex_lock(&l->lock);
+	aw_lock(&l->lock);
 	if (events & AW_WATCH_TIMEOUT) {
 		l->paused = l->crowded = false;
 		set_events(l);
 	} else if (!l->closing && !l->paused) {
 		accept_some(l);
 	}
-	pthread_mutex_unlock(&l->lock);
+	aw_unlock(&l->lock);
 }
 
 static struct aw_listener *create(int fd, const struct aw_mpa_local *local, aw_conn_fn *fn,
@@ -431,11 +432,11 @@ static int begin(struct aw_listener *l, struct aw_listener **out)
 {
 	int err;
 
-	pthread_mutex_lock(&l->lock);
+	aw_lock(&l->lock);
 	err = aw_watch_add_last(&l->watch, l->fd, EPOLLIN, on_watch, release);
 	if (!err)
 		*out = l;
-	pthread_mutex_unlock(&l->lock);
+	aw_unlock(&l->lock);
 	return err;
 }
 
@@ -480,9 +481,9 @@ int aw_listener_give(struct aw_listener *l, int fd)
 
 	getpeername(fd, (struct sockaddr *)&socket.peer, &len);
 	aw_conn_set_options(fd);
-	pthread_mutex_lock(&l->lock);
+	aw_lock(&l->lock);
 	err = start_half_open(l, &socket, aw_now_ns());
-	pthread_mutex_unlock(&l->lock);
+	aw_unlock(&l->lock);
 	return err;
 }
 
@@ -491,10 +492,10 @@ static void end_half_open(struct aw_listener *l)
 {
 	struct half_open *h;
 
-	pthread_mutex_lock(&l->lock);
+	aw_lock(&l->lock);
 	while (l->telling > 0)
 		pthread_cond_wait(&l->told, &l->lock);
-	pthread_mutex_unlock(&l->lock);
+	aw_unlock(&l->lock);
 	while ((h = TAILQ_FIRST(&l->half_open))) {
 		TAILQ_REMOVE(&l->half_open, h, entry);
 		aw_conn_destroy(h->conn);
@@ -510,10 +511,10 @@ void aw_listener_destroy(struct aw_listener *l)
 		return;
 	}
 	assert(!aw_engine_is_self());
-	pthread_mutex_lock(&l->lock);
+	aw_lock(&l->lock);
 	l->closing = true;
 	aw_watch_drop_fd(&l->watch);
-	pthread_mutex_unlock(&l->lock);
+	aw_unlock(&l->lock);
 	end_half_open(l);
 	aw_watch_remove_wait(&l->watch);
 }

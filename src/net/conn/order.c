@@ -4,6 +4,7 @@
 
 #include "net/base/addr.h"
 #include "net/base/fork.h"
+#include "ring/lock.h"
 
 #include <netinet/in.h>
 #include <string.h>
@@ -82,31 +83,31 @@ void aw_order_begin(struct aw_conn *c)
 
 bool aw_order_is_led(struct aw_conn *c)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	bool led = aw_turn_is_led(&turns, &c->turn);
 
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return led;
 }
 
 void aw_order_lead(struct aw_conn *c)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	aw_turn_lead(&turns, &c->turn);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 void aw_order_wait(struct aw_conn *c)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	if (!aw_turn_wait(&turns, &c->turn))
 		wake(&c->turn);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 void aw_order_pass(struct aw_conn *c)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	aw_turn_pass(&turns, &c->turn);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }

@@ -8,6 +8,7 @@
 #include "net/base/event_fd.h"
 #include "net/base/fork.h"
 #include "net/cq/sets.h"
+#include "ring/lock.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -62,12 +63,12 @@ static void lower_fd(struct aw_channel *ch)
 
 void aw_channel_raise(struct aw_channel *ch, struct aw_source *src)
 {
-	pthread_mutex_lock(&ch->lock);
+	aw_lock(&ch->lock);
 	if (src->pending++ == 0)
 		TAILQ_INSERT_TAIL(&ch->queue, src, entry);
 	if (held != ch)
 		raise_fd(ch);
-	pthread_mutex_unlock(&ch->lock);
+	aw_unlock(&ch->lock);
 }
 
 /* The oldest source gives one event and goes behind the others with the rest. */
@@ -91,9 +92,9 @@ bool aw_channel_take(struct aw_channel *ch, void **object, int *kind)
 {
 	bool taken;
 
-	pthread_mutex_lock(&ch->lock);
+	aw_lock(&ch->lock);
 	taken = take(ch, object, kind);
-	pthread_mutex_unlock(&ch->lock);
+	aw_unlock(&ch->lock);
 	return taken;
 }
 
@@ -107,11 +108,11 @@ int aw_channel_read(struct aw_channel *ch, void **object, int *kind)
 		if (err)
 			return err;
 		/* The fd is lowered now, whatever is in the queue. */
-		pthread_mutex_lock(&ch->lock);
+		aw_lock(&ch->lock);
 		taken = take(ch, object, kind);
 		if (!TAILQ_EMPTY(&ch->queue))
 			raise_fd(ch);
-		pthread_mutex_unlock(&ch->lock);
+		aw_unlock(&ch->lock);
 	}
 	return 0;
 }
@@ -126,11 +127,11 @@ bool aw_channel_release(struct aw_channel *ch, void **object, int *kind)
 	bool taken;
 
 	held = NULL;
-	pthread_mutex_lock(&ch->lock);
+	aw_lock(&ch->lock);
 	taken = take(ch, object, kind);
 	if (!ch->raised && !TAILQ_EMPTY(&ch->queue))
 		raise_fd(ch);
-	pthread_mutex_unlock(&ch->lock);
+	aw_unlock(&ch->lock);
 	return taken;
 }
 
@@ -138,12 +139,12 @@ uint32_t aw_channel_forget(struct aw_channel *ch, struct aw_source *src)
 {
 	uint32_t forgotten;
 
-	pthread_mutex_lock(&ch->lock);
+	aw_lock(&ch->lock);
 	forgotten = src->pending;
 	if (forgotten > 0)
 		TAILQ_REMOVE(&ch->queue, src, entry);
 	src->pending = 0;
 	lower_fd(ch);
-	pthread_mutex_unlock(&ch->lock);
+	aw_unlock(&ch->lock);
 	return forgotten;
 }

@@ -4,6 +4,7 @@
 
 #include "net/base/fork.h"
 #include "net/cq/sets.h"
+#include "ring/lock.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -125,11 +126,11 @@ int aw_cq_resize(struct aw_cq *cq, uint32_t capacity)
 	err = aw_mem_get(&mem, cq->memory, AW_MEM_CQ, capacity * sizeof(*cq->ring));
 	if (err)
 		return err;
-	pthread_mutex_lock(&cq->lock);
+	aw_lock(&cq->lock);
 	moved = move_ring(cq, &mem, capacity);
 	if (moved && cq->stat)
 		aw_stat_set(&cq->stat->cq.capacity, capacity);
-	pthread_mutex_unlock(&cq->lock);
+	aw_unlock(&cq->lock);
 	/* mem now is the memory that the ring does not use. It is freed with no lock held. */
 	aw_mem_put(&mem);
 	return moved ? 0 : EINVAL;
@@ -151,7 +152,7 @@ int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 
 	if (atomic_load_explicit(&cq->ready, memory_order_acquire) == 0)
 		return 0;
-	pthread_mutex_lock(&cq->lock);
+	aw_lock(&cq->lock);
 	while (n < max && cq->head != cq->tail) {
 		out[n] = *entry_at(cq, cq->head++);
 		if (out[n].queue == AW_SQ)
@@ -164,7 +165,7 @@ int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 	rebase(cq);
 	publish(cq);
 	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_relaxed);
-	pthread_mutex_unlock(&cq->lock);
+	aw_unlock(&cq->lock);
 	return n;
 }
 
@@ -180,14 +181,14 @@ static void overflow(struct aw_cq *cq)
 	cq->overflowed = true;
 	if (cq->stat)
 		aw_stat_set(&cq->stat->cq.overflowed, 1);
-	pthread_mutex_unlock(&cq->lock);
+	aw_unlock(&cq->lock);
 	if (first && cq->async)
 		aw_channel_raise(cq->async, &cq->async_error);
 }
 
 void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry)
 {
-	pthread_mutex_lock(&cq->lock);
+	aw_lock(&cq->lock);
 	if (cq->tail - cq->head == cq->capacity) {
 		overflow(cq);
 		return;
@@ -205,14 +206,14 @@ void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry)
 
 	if (raise)
 		cq->armed = AW_ARM_NONE;
-	pthread_mutex_unlock(&cq->lock);
+	aw_unlock(&cq->lock);
 	if (raise && cq->channel)
 		aw_channel_raise(cq->channel, &cq->event);
 }
 
 void aw_cq_forget(struct aw_cq *cq, const struct aw_cq_user *user)
 {
-	pthread_mutex_lock(&cq->lock);
+	aw_lock(&cq->lock);
 	uint32_t kept = cq->head;
 
 	for (uint32_t i = cq->head; i != cq->tail; i++)
@@ -221,13 +222,13 @@ void aw_cq_forget(struct aw_cq *cq, const struct aw_cq_user *user)
 	cq->tail = kept;
 	publish(cq);
 	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_relaxed);
-	pthread_mutex_unlock(&cq->lock);
+	aw_unlock(&cq->lock);
 }
 
 void aw_cq_set_arm(struct aw_cq *cq, enum aw_arm arm)
 {
-	pthread_mutex_lock(&cq->lock);
+	aw_lock(&cq->lock);
 	if ((int)arm > cq->armed)
 		cq->armed = arm;
-	pthread_mutex_unlock(&cq->lock);
+	aw_unlock(&cq->lock);
 }

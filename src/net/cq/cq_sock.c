@@ -3,6 +3,7 @@
 #include "net/cq/cq.h"
 
 #include "net/base/fork.h"
+#include "ring/lock.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -41,7 +42,7 @@ int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, const struct aw_cq
 	struct aw_cq_sock *known;
 	int err = 0;
 
-	pthread_mutex_lock(&cq->qps_lock);
+	aw_lock(&cq->qps_lock);
 	known = find(cq, sock);
 	if (!known && cq->socks_count == cq->socks_room)
 		err = grow(cq);
@@ -49,7 +50,7 @@ int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, const struct aw_cq
 		known->joined++;
 	else if (!err)
 		cq->socks[cq->socks_count++] = (struct aw_cq_sock){ sock, ops, 1 };
-	pthread_mutex_unlock(&cq->qps_lock);
+	aw_unlock(&cq->qps_lock);
 	return err;
 }
 
@@ -65,12 +66,12 @@ void aw_cq_leave_sock(struct aw_cq *cq, struct aw_udsock *sock)
 
 	if (is_inherited(cq))
 		return;
-	pthread_mutex_lock(&cq->qps_lock);
+	aw_lock(&cq->qps_lock);
 	known = find(cq, sock);
 	assert(known);
 	if (--known->joined == 0)
 		*known = cq->socks[--cq->socks_count];
-	pthread_mutex_unlock(&cq->qps_lock);
+	aw_unlock(&cq->qps_lock);
 }
 
 void aw_cq_serve_socks(struct aw_cq *cq)
@@ -89,8 +90,8 @@ void aw_cq_await_socks(struct aw_cq *cq)
 {
 	if (is_inherited(cq))
 		return;
-	pthread_mutex_lock(&cq->qps_lock);
+	aw_lock(&cq->qps_lock);
 	for (uint32_t i = 0; i < cq->socks_count; i++)
 		cq->socks[i].ops->await(cq->socks[i].sock);
-	pthread_mutex_unlock(&cq->qps_lock);
+	aw_unlock(&cq->qps_lock);
 }

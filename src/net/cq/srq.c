@@ -2,6 +2,8 @@
 // A shared receive queue: the core's RQ behind a lock, and its limit event.
 #include "net/cq/srq.h"
 
+#include "ring/lock.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -49,9 +51,9 @@ int aw_srq_post(struct aw_srq *srq, uint64_t wr_id, const struct aw_sge *sge, ui
 
 	if (count > srq->sge_max)
 		return EINVAL;
-	pthread_mutex_lock(&srq->lock);
+	aw_lock(&srq->lock);
 	posted = aw_rq_post(&srq->rq, wr_id, sge, count);
-	pthread_mutex_unlock(&srq->lock);
+	aw_unlock(&srq->lock);
 	return posted ? 0 : ENOMEM;
 }
 
@@ -75,11 +77,11 @@ bool aw_srq_take_fit(struct aw_srq *srq, uint32_t len, struct aw_rwqe *recv, boo
 {
 	bool taken;
 
-	pthread_mutex_lock(&srq->lock);
+	aw_lock(&srq->lock);
 	taken = aw_rq_take_fit(&srq->rq, len, recv, is_short);
 	if (taken && limit_reached(srq) && srq->async)
 		aw_channel_raise(srq->async, &srq->limit_event);
-	pthread_mutex_unlock(&srq->lock);
+	aw_unlock(&srq->lock);
 	return taken;
 }
 
@@ -87,12 +89,12 @@ int aw_srq_set_limit(struct aw_srq *srq, uint32_t limit)
 {
 	int err = 0;
 
-	pthread_mutex_lock(&srq->lock);
+	aw_lock(&srq->lock);
 	if (limit > srq->rq.capacity)
 		err = EINVAL;
 	else
 		srq->limit = limit;
-	pthread_mutex_unlock(&srq->lock);
+	aw_unlock(&srq->lock);
 	return err;
 }
 
@@ -117,7 +119,7 @@ int aw_srq_resize(struct aw_srq *srq, uint32_t capacity)
 	err = make_rq(srq, capacity, &mem, &rq);
 	if (err)
 		return err;
-	pthread_mutex_lock(&srq->lock);
+	aw_lock(&srq->lock);
 	fits = aw_rq_count(&srq->rq) <= capacity && srq->limit <= capacity;
 	if (fits) {
 		move(&srq->rq, &rq);
@@ -127,7 +129,7 @@ int aw_srq_resize(struct aw_srq *srq, uint32_t capacity)
 	} else {
 		unused = mem;
 	}
-	pthread_mutex_unlock(&srq->lock);
+	aw_unlock(&srq->lock);
 	aw_mem_put(&unused);
 	return fits ? 0 : EINVAL;
 }

@@ -3,6 +3,8 @@
 // is installed.
 #include "net/mem/fault.h"
 
+#include "ring/lock.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -218,12 +220,12 @@ static void watch(struct fault *fault)
  */
 void aw_fault_watch(void)
 {
-	if (pthread_mutex_trylock(&lock) != 0)
+	if (aw_trylock(&lock) != 0)
 		return;
 	page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	for (size_t i = 0; i < FAULTS; i++)
 		watch(&faults[i]);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 static bool is_caught(void)

@@ -4,6 +4,7 @@
 #include "net/mem/pool.h"
 
 #include "net/mem/guard.h"
+#include "ring/lock.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -110,22 +111,22 @@ static void clear(struct shelf *shelf)
 
 static void give_place_back(void)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	large_out--;
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 /* Of the lists, or a new one. */
 static struct aw_stage *get_from_lists(void)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	bool has_place = large_out < AW_STAGES_LARGE_MAX;
 	struct aw_stage *stage = has_place ? take_from(&large) : take_from_any_lane();
 
 	if (!stage && !has_place)
 		stage = take_from(&small);
 	large_out += has_place;
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	if (!stage)
 		stage = make_stage(has_place ? AW_STAGE_BYTES : FPDU_MAX);
 	if (!stage && has_place)
@@ -150,11 +151,11 @@ static void put_on_lists(struct aw_stage *stage)
 	bool is_large = stage->size == AW_STAGE_BYTES;
 	bool is_kept = false;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	large_out -= is_large;
 	if (is_large || stage->size == FPDU_MAX)
 		is_kept = put_on(is_large ? &large : &small, stage);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	if (!is_kept)
 		free(stage);
 }
@@ -176,10 +177,10 @@ static struct aw_stage *move_rest(struct aw_stage *to, struct aw_stage *from)
 
 static bool has_places(void)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	bool has = large_out < AW_STAGES_LARGE_MAX;
 
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return has;
 }
 
@@ -206,7 +207,7 @@ struct aw_stage *aw_stage_resume(struct aw_stage *stage)
 
 struct aw_batch *aw_batch_get(void)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	struct aw_batch *batch = batches;
 
 	if (batch) {
@@ -214,7 +215,7 @@ struct aw_batch *aw_batch_get(void)
 		batches_kept--;
 	}
 	batches_out++;
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	if (!batch)
 		batch = malloc(sizeof(*batch));
 	if (batch)
@@ -227,7 +228,7 @@ struct aw_batch *aw_batch_get(void)
 /* NULL: takes back the count of a batch that could not be made. */
 void aw_batch_put(struct aw_batch *batch)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	batches_out--;
 	if (batch && batches_kept < KEEP_MAX) {
 		batch->next = batches;
@@ -235,7 +236,7 @@ void aw_batch_put(struct aw_batch *batch)
 		batches_kept++;
 		batch = NULL;
 	}
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	free(batch);
 }
 
@@ -254,10 +255,10 @@ bool aw_pool_warm(void)
 
 unsigned int aw_batches_out(void)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	unsigned int out = batches_out;
 
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return out;
 }
 
@@ -310,7 +311,7 @@ void aw_pool_flush(void)
 {
 	for (struct aw_stage *stage; (stage = take_from_any_lane());)
 		put_on_lists(stage);
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	clear(&large);
 	clear(&small);
 	while (batches) {
@@ -320,15 +321,15 @@ void aw_pool_flush(void)
 		batches = next;
 	}
 	batches_kept = 0;
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 void aw_pool_fork_prepare(void)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 }
 
 void aw_pool_fork_done(void)
 {
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }

@@ -7,6 +7,7 @@
 
 #include "net/base/fork.h"
 #include "net/mr/mrtab.h"
+#include "ring/lock.h"
 #include "ring/once.h"
 #include "ring/table.h"
 
@@ -35,18 +36,18 @@ static void parent_put(struct aw_mr *parent);
 static void fork_prepare(void)
 {
 	aw_table_fork_prepare(&table);
-	pthread_mutex_lock(&bindings_lock);
+	aw_lock(&bindings_lock);
 }
 
 static void fork_parent(void)
 {
-	pthread_mutex_unlock(&bindings_lock);
+	aw_unlock(&bindings_lock);
 	aw_table_fork_parent(&table);
 }
 
 static void fork_child(void)
 {
-	pthread_mutex_unlock(&bindings_lock);
+	aw_unlock(&bindings_lock);
 	aw_table_fork_child(&table);
 }
 
@@ -141,9 +142,9 @@ enum aw_wc_status aw_mw_bind(struct aw_mw_user *qp, const struct aw_swqe *wqe)
 
 	if (!mw)
 		return AW_WC_MW_BIND_ERR;
-	pthread_mutex_lock(&mw->lock);
+	aw_lock(&mw->lock);
 	bound = bind(mw, qp, wqe);
-	pthread_mutex_unlock(&mw->lock);
+	aw_unlock(&mw->lock);
 	aw_table_put(&table, mw->handle);
 	return bound ? AW_WC_SUCCESS : AW_WC_MW_BIND_ERR;
 }
@@ -161,14 +162,14 @@ static bool end_binding(struct aw_mr *mr)
 	struct aw_mw *mw = (void *)((char *)mr - offsetof(struct aw_mw, mr));
 	struct aw_mr *parent;
 
-	pthread_mutex_lock(&bindings_lock);
+	aw_lock(&bindings_lock);
 	parent = hide_locked(mw);
 	/*
 	 * Only the QP whose lock the caller holds could be placing, so the memory is free already.
 	 */
 	if (parent)
 		parent->windows--;
-	pthread_mutex_unlock(&bindings_lock);
+	aw_unlock(&bindings_lock);
 	return parent;
 }
 
@@ -188,21 +189,21 @@ enum aw_error aw_mw_invalidate(struct aw_mw_user *qp, uint32_t stag)
 
 void aw_mw_forget_qp(struct aw_mw_user *qp)
 {
-	pthread_mutex_lock(&bindings_lock);
+	aw_lock(&bindings_lock);
 	while (!LIST_EMPTY(&qp->windows))
 		hide_locked(LIST_FIRST(&qp->windows))->windows--;
-	pthread_mutex_unlock(&bindings_lock);
+	aw_unlock(&bindings_lock);
 }
 
 bool aw_mw_forbid(struct aw_mr *mr)
 {
 	bool idle;
 
-	pthread_mutex_lock(&bindings_lock);
+	aw_lock(&bindings_lock);
 	idle = mr->windows == 0;
 	if (idle)
 		mr->windows = WINDOWS_FORBIDDEN;
-	pthread_mutex_unlock(&bindings_lock);
+	aw_unlock(&bindings_lock);
 	return idle;
 }
 
@@ -221,9 +222,9 @@ static void unbind(struct aw_mw *mw)
 {
 	struct aw_mr *parent;
 
-	pthread_mutex_lock(&bindings_lock);
+	aw_lock(&bindings_lock);
 	parent = hide_locked(mw);
-	pthread_mutex_unlock(&bindings_lock);
+	aw_unlock(&bindings_lock);
 	withdraw(mw);
 	if (parent)
 		parent_put(parent);
@@ -237,7 +238,7 @@ static bool claim(struct aw_mw *mw, struct aw_mw_user *qp, struct aw_mr *parent,
 {
 	bool allowed;
 
-	pthread_mutex_lock(&bindings_lock);
+	aw_lock(&bindings_lock);
 	allowed = parent->windows != WINDOWS_FORBIDDEN && !(mw->type2 && mw->parent);
 	if (allowed) {
 		*old = hide_locked(mw);
@@ -246,7 +247,7 @@ static bool claim(struct aw_mw *mw, struct aw_mw_user *qp, struct aw_mr *parent,
 		if (mw->type2)
 			LIST_INSERT_HEAD(&qp->windows, mw, entry);
 	}
-	pthread_mutex_unlock(&bindings_lock);
+	aw_unlock(&bindings_lock);
 	return allowed;
 }
 
@@ -299,7 +300,7 @@ static void withdraw(struct aw_mw *mw)
 
 static void parent_put(struct aw_mr *parent)
 {
-	pthread_mutex_lock(&bindings_lock);
+	aw_lock(&bindings_lock);
 	parent->windows--;
-	pthread_mutex_unlock(&bindings_lock);
+	aw_unlock(&bindings_lock);
 }

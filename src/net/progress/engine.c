@@ -11,6 +11,7 @@
 #include "net/base/io_now.h"
 #include "net/mem/pool.h"
 #include "net/progress/linger.h"
+#include "ring/lock.h"
 #include "ring/once.h"
 
 #include <assert.h>
@@ -82,9 +83,9 @@ void aw_engine_kick(void)
 
 void aw_engine_set_tick(enum aw_tick which, aw_tick_fn *fn)
 {
-	pthread_mutex_lock(&engine.life);
+	aw_lock(&engine.life);
 	engine.ticks[which] = fn;
-	pthread_mutex_unlock(&engine.life);
+	aw_unlock(&engine.life);
 }
 
 void aw_engine_kick_tick(void)
@@ -96,12 +97,12 @@ void aw_engine_kick_tick(void)
 
 void aw_engine_fork_prepare(void)
 {
-	pthread_mutex_lock(&engine.handling);
+	aw_lock(&engine.handling);
 }
 
 void aw_engine_fork_done(void)
 {
-	pthread_mutex_unlock(&engine.handling);
+	aw_unlock(&engine.handling);
 }
 
 /* Joins a thread that has left. The caller holds life, which that thread needs no more. */
@@ -127,7 +128,7 @@ static void settle(void)
 static void fork_prepare(void)
 {
 	aw_linger_fork_prepare();
-	pthread_mutex_lock(&engine.life);
+	aw_lock(&engine.life);
 	settle();
 	aw_watch_fork_prepare();
 }
@@ -135,7 +136,7 @@ static void fork_prepare(void)
 static void fork_parent(void)
 {
 	aw_watch_fork_parent();
-	pthread_mutex_unlock(&engine.life);
+	aw_unlock(&engine.life);
 	aw_linger_fork_parent();
 }
 
@@ -156,7 +157,7 @@ static void fork_child(void)
 	pthread_cond_init(&engine.begun, NULL);
 	self = false;
 	aw_watch_fork_child();
-	pthread_mutex_unlock(&engine.life);
+	aw_unlock(&engine.life);
 	aw_linger_fork_child();
 }
 
@@ -189,16 +190,16 @@ static bool leave(void)
 {
 	bool unwanted;
 
-	pthread_mutex_lock(&engine.life);
+	aw_lock(&engine.life);
 	unwanted = engine.refs == 0;
-	pthread_mutex_unlock(&engine.life);
+	aw_unlock(&engine.life);
 	if (!unwanted)
 		return false;
-	pthread_mutex_lock(&engine.handling);
+	aw_lock(&engine.handling);
 	aw_linger_flush();
 	aw_pool_flush();
-	pthread_mutex_unlock(&engine.handling);
-	pthread_mutex_lock(&engine.life);
+	aw_unlock(&engine.handling);
+	aw_lock(&engine.life);
 	unwanted = engine.refs == 0;
 	if (unwanted) {
 		close_fds();
@@ -209,7 +210,7 @@ static bool leave(void)
 			pthread_detach(pthread_self());
 		pthread_cond_broadcast(&engine.left);
 	}
-	pthread_mutex_unlock(&engine.life);
+	aw_unlock(&engine.life);
 	return unwanted;
 }
 
@@ -217,9 +218,9 @@ static uint64_t run_tick(int which, uint64_t now)
 {
 	aw_tick_fn *tick;
 
-	pthread_mutex_lock(&engine.life);
+	aw_lock(&engine.life);
 	tick = engine.ticks[which];
-	pthread_mutex_unlock(&engine.life);
+	aw_unlock(&engine.life);
 	return tick ? tick(now) : 0;
 }
 
@@ -277,23 +278,23 @@ static bool serve(uint64_t until_ns)
 	bool kicked = false;
 	uint64_t kicks;
 
-	pthread_mutex_lock(&engine.handling);
+	aw_lock(&engine.handling);
 	for (int i = 0; i < count; i++)
 		if (events[i].data.u64 == KICK)
 			kicked = read(atomic_load_explicit(&engine.kickfd, memory_order_relaxed),
 				      &kicks, sizeof(kicks)) > 0;
 	dispatch(events, count, false);
 	dispatch(events, count, true);
-	pthread_mutex_unlock(&engine.handling);
+	aw_unlock(&engine.handling);
 	return kicked;
 }
 
 static void begin(void)
 {
-	pthread_mutex_lock(&engine.life);
+	aw_lock(&engine.life);
 	engine.starting = false;
 	pthread_cond_broadcast(&engine.begun);
-	pthread_mutex_unlock(&engine.life);
+	aw_unlock(&engine.life);
 }
 
 static void *run(void *unused)
@@ -310,12 +311,12 @@ static void *run(void *unused)
 	aw_thread_shorten_slice();
 	prctl(PR_SET_TIMERSLACK, 1);
 	for (;;) {
-		pthread_mutex_lock(&engine.handling);
+		aw_lock(&engine.handling);
 		run_ticks(next_ticks, kicked);
 		aw_watch_run_after();
 		/* Last, because all of the above may set deadlines, and does so without a kick. */
 		next = aw_watch_run_timers();
-		pthread_mutex_unlock(&engine.handling);
+		aw_unlock(&engine.handling);
 		if (kicked && leave())
 			return NULL;
 		for (int i = 0; i < AW_TICKS; i++)
@@ -376,9 +377,9 @@ int aw_engine_start(void)
 
 	if (aw_engine_epfd() >= 0)
 		return aw_engine_epfd();
-	pthread_mutex_lock(&engine.life);
+	aw_lock(&engine.life);
 	err = engine.refs > 0 ? start() : EINVAL;
-	pthread_mutex_unlock(&engine.life);
+	aw_unlock(&engine.life);
 	return err ? -err : aw_engine_epfd();
 }
 
@@ -388,12 +389,12 @@ int aw_engine_get(void)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&engine.life);
+	aw_lock(&engine.life);
 	err = start();
 	/* Threads in await_end wait no longer: this thread keeps the engine. */
 	if (!err && engine.refs++ == 0)
 		pthread_cond_broadcast(&engine.left);
-	pthread_mutex_unlock(&engine.life);
+	aw_unlock(&engine.life);
 	if (err)
 		aw_log(AW_LOG_ERROR, "cannot start the progress thread: %s", strerror(err));
 	return err;
@@ -411,7 +412,7 @@ static void await_end(void)
 
 void aw_engine_put(void)
 {
-	pthread_mutex_lock(&engine.life);
+	aw_lock(&engine.life);
 	assert(engine.refs > 0);
 	engine.refs--;
 	if (engine.refs == 0 && engine.running) {
@@ -419,5 +420,5 @@ void aw_engine_put(void)
 		if (!self)
 			await_end();
 	}
-	pthread_mutex_unlock(&engine.life);
+	aw_unlock(&engine.life);
 }

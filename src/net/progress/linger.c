@@ -6,6 +6,7 @@
 #include "net/base/bounds.h"
 #include "net/base/io_now.h"
 #include "net/progress/watch.h"
+#include "ring/lock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -78,24 +79,24 @@ static void take_off(struct lingerer *l)
 /* Arms the watch under the lock, so that no other thread ends the lingerer before. */
 static void put_on(struct list *list, struct lingerer *l)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	l->list = list;
 	TAILQ_INSERT_TAIL(&list->first, l, entry);
 	list->count++;
 	aw_watch_deadline(&l->watch, aw_bounds.linger_ms);
 	aw_watch_events(&l->watch, EPOLLIN);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 static bool unlist(struct lingerer *l)
 {
 	bool listed;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	listed = l->list;
 	if (listed)
 		take_off(l);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return listed;
 }
 
@@ -114,12 +115,12 @@ static struct lingerer *take_first(struct list *list, uint32_t beyond)
 {
 	struct lingerer *l = NULL;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	if (list->count > beyond) {
 		l = TAILQ_FIRST(&list->first);
 		take_off(l);
 	}
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return l;
 }
 
@@ -175,12 +176,12 @@ void aw_linger_flush(void)
 
 void aw_linger_fork_prepare(void)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 }
 
 void aw_linger_fork_parent(void)
 {
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 static void forget(struct list *list)
@@ -198,5 +199,5 @@ void aw_linger_fork_child(void)
 {
 	forget(&own);
 	forget(&strangers);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "net/progress/engine.h"
+#include "ring/lock.h"
 #include "ring/table.h"
 
 #include <assert.h>
@@ -65,9 +66,9 @@ static uint32_t take_serial(void)
 {
 	uint32_t serial;
 
-	pthread_mutex_lock(&timer_lock);
+	aw_lock(&timer_lock);
 	serial = next_serial++ & ~LAST;
-	pthread_mutex_unlock(&timer_lock);
+	aw_unlock(&timer_lock);
 	return serial;
 }
 
@@ -214,7 +215,7 @@ void aw_watch_deadline(struct aw_watch *w, uint32_t ms)
 {
 	bool earlier = false;
 
-	pthread_mutex_lock(&timer_lock);
+	aw_lock(&timer_lock);
 	unlist(w);
 	if (ms > 0 && !w->ended) {
 		list(w, ms);
@@ -222,7 +223,7 @@ void aw_watch_deadline(struct aw_watch *w, uint32_t ms)
 		if (earlier)
 			wakes_ns = w->deadline_ns;
 	}
-	pthread_mutex_unlock(&timer_lock);
+	aw_unlock(&timer_lock);
 	if (earlier && !aw_engine_is_self())
 		aw_engine_kick();
 }
@@ -246,10 +247,10 @@ void aw_watch_run_after(void)
 static void end(struct aw_watch *w)
 {
 	aw_watch_events(w, 0);
-	pthread_mutex_lock(&timer_lock);
+	aw_lock(&timer_lock);
 	unlist(w);
 	w->ended = true;
-	pthread_mutex_unlock(&timer_lock);
+	aw_unlock(&timer_lock);
 }
 
 void aw_watch_remove(struct aw_watch *w)
@@ -297,7 +298,7 @@ static bool take_due(uint64_t now, uint64_t *key, uint64_t *next)
 	struct aw_watch *w;
 	bool due;
 
-	pthread_mutex_lock(&timer_lock);
+	aw_lock(&timer_lock);
 	w = first();
 	due = w && w->deadline_ns <= now;
 	if (due) {
@@ -306,7 +307,7 @@ static bool take_due(uint64_t now, uint64_t *key, uint64_t *next)
 	} else {
 		*next = next_look(w, now);
 	}
-	pthread_mutex_unlock(&timer_lock);
+	aw_unlock(&timer_lock);
 	return due;
 }
 
@@ -322,14 +323,14 @@ uint64_t aw_watch_run_timers(void)
 
 void aw_watch_fork_prepare(void)
 {
-	pthread_mutex_lock(&timer_lock);
+	aw_lock(&timer_lock);
 	aw_table_fork_prepare(&table);
 }
 
 void aw_watch_fork_parent(void)
 {
 	aw_table_fork_parent(&table);
-	pthread_mutex_unlock(&timer_lock);
+	aw_unlock(&timer_lock);
 }
 
 /* The parent's watches stay in the table until their owners remove them, but never fire here. */
@@ -341,5 +342,5 @@ void aw_watch_fork_child(void)
 		unlist(w);
 	wakes_ns = 0;
 	aw_table_fork_child(&table);
-	pthread_mutex_unlock(&timer_lock);
+	aw_unlock(&timer_lock);
 }

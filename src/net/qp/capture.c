@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "net/mem/guard.h"
+#include "ring/lock.h"
 #include "wire/fpdu.h"
 #include "wire/move.h"
 
@@ -274,7 +275,7 @@ void aw_capture_out(struct aw_uqp *qp, uint64_t pos, const struct aw_iov *iov, s
 	int saved = errno;
 	struct aw_capture *capture;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	capture = stream_of(qp);
 	if (capture) {
 		/* The stream of a first record begins with it. */
@@ -283,7 +284,7 @@ void aw_capture_out(struct aw_uqp *qp, uint64_t pos, const struct aw_iov *iov, s
 		put(capture, &(struct chunk){ &capture->out, &capture->in, pos, iov, count,
 					      qp->core.tx_pos - pos });
 	}
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	errno = saved;
 }
 
@@ -328,11 +329,11 @@ void aw_capture_in(struct aw_uqp *qp, const uint8_t *buf, size_t len)
 	/* Bytes behind an error are dropped, and the core does not count them. */
 	if (qp->core.state >= AW_QP_TERMINATE)
 		return;
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	capture = stream_of(qp);
 	if (capture)
 		put_in(&qp->core, capture, buf, len);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	errno = saved;
 }
 
@@ -344,12 +345,12 @@ void aw_capture_stream_gone(struct aw_uqp *qp)
 
 void aw_capture_fork_prepare(void)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 }
 
 void aw_capture_fork_parent(void)
 {
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 /* The ring is the parent's. */
@@ -359,5 +360,5 @@ void aw_capture_fork_child(void)
 		munmap(now.ring, AW_CAPTURE_LEN);
 	now.ring = NULL;
 	now.run = 0;
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }

@@ -10,6 +10,7 @@
 #include "net/cq/sets.h"
 #include "net/qp/hold.h"
 #include "net/qp/uqp_sock.h"
+#include "ring/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,12 +69,12 @@ static int make_set(struct aw_channel *ch)
 static bool has_set(struct aw_channel *ch)
 {
 	if (ch->epfd < 0) {
-		pthread_mutex_lock(&ch->lock);
+		aw_lock(&ch->lock);
 		if (ch->epfd < 0) {
 			ch->generation = aw_fork_generation();
 			ch->epfd = make_set(ch);
 		}
-		pthread_mutex_unlock(&ch->lock);
+		aw_unlock(&ch->lock);
 	}
 	return ch->epfd >= 0 && ch->generation == aw_fork_generation();
 }

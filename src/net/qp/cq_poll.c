@@ -9,6 +9,7 @@
 #include "net/qp/lend.h"
 #include "net/qp/ride.h"
 #include "net/qp/uqp.h"
+#include "ring/lock.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -99,7 +100,7 @@ static bool serve(struct aw_cq *cq)
 	if (sleeps_soon(cq))
 		return false;
 	atomic_fetch_add_explicit(&cq->hands.turns, 1, memory_order_relaxed);
-	if (pthread_mutex_trylock(&cq->qps_lock) != 0)
+	if (aw_trylock(&cq->qps_lock) != 0)
 		return false;
 	if (cq->epfd >= 0 && cq->qps_count > DIRECT_MAX) {
 		serve_ready(cq);
@@ -111,7 +112,7 @@ static bool serve(struct aw_cq *cq)
 	}
 	if (cq->socks_count > 0)
 		aw_cq_serve_socks(cq);
-	pthread_mutex_unlock(&cq->qps_lock);
+	aw_unlock(&cq->qps_lock);
 	return full;
 }
 
@@ -218,7 +219,7 @@ static void put_at(struct aw_cq *cq, uint32_t slot, struct aw_uqp *qp)
 
 int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp)
 {
-	pthread_mutex_lock(&cq->qps_lock);
+	aw_lock(&cq->qps_lock);
 	int err = cq->qps_count == cq->qps_room ? grow(cq) : 0;
 
 	if (!err) {
@@ -226,14 +227,14 @@ int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp)
 		if (cq->epfd < 0 && cq->qps_count > DIRECT_MAX)
 			make_epoll(cq);
 	}
-	pthread_mutex_unlock(&cq->qps_lock);
+	aw_unlock(&cq->qps_lock);
 	return err;
 }
 
 void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp)
 {
-	pthread_mutex_lock(&cq->qps_lock);
+	aw_lock(&cq->qps_lock);
 	assert(cq->qps[*slot_of(cq, qp)] == qp);
 	put_at(cq, *slot_of(cq, qp), cq->qps[--cq->qps_count]);
-	pthread_mutex_unlock(&cq->qps_lock);
+	aw_unlock(&cq->qps_lock);
 }

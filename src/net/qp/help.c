@@ -4,6 +4,7 @@
 
 #include "net/qp/lend.h"
 #include "net/qp/uqp_sock.h"
+#include "ring/lock.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -80,7 +81,7 @@ bool aw_help_is_vain(const struct aw_uqp *qp)
 /* A QP that is served by another thread at the moment needs no help. */
 static bool serve(struct aw_uqp *qp)
 {
-	if (pthread_mutex_trylock(&qp->lock) != 0)
+	if (aw_trylock(&qp->lock) != 0)
 		return false;
 	if (qp->guest && qp->fd >= 0) {
 		uint64_t before = qp->core.rx_pos + qp->core.sent_pos;

@@ -7,6 +7,7 @@
 #include "net/progress/engine.h"
 #include "net/qp/carrier.h"
 #include "net/qp/uqp_sock.h"
+#include "ring/lock.h"
 
 #include <pthread.h>
 
@@ -53,11 +54,11 @@ static struct aw_uqp *first_of(const struct aw_cq *cq)
 /* The handle of a QP that has held posts since before that time, or NOBODY. */
 static uint32_t find(const struct aw_cq *cq, uint64_t before_ns)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	struct aw_uqp *qp = first_of(cq);
 	uint32_t handle = qp && qp->hold.since_ns < before_ns ? qp->handle : NOBODY;
 
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return handle;
 }
 
@@ -97,12 +98,12 @@ void aw_hold_release(void)
 __attribute__((destructor)) static void release_at_exit(void)
 {
 	for (uint32_t most = atomic_load(&holding_count); most > 0; most--) {
-		if (pthread_mutex_trylock(&lock) != 0)
+		if (aw_trylock(&lock) != 0)
 			return;
 		struct aw_uqp *qp = TAILQ_FIRST(&holding);
 		uint32_t handle = qp ? qp->handle : NOBODY;
 
-		pthread_mutex_unlock(&lock);
+		aw_unlock(&lock);
 		if (handle != NOBODY)
 			aw_uqp_on_exit(handle);
 	}
@@ -124,11 +125,11 @@ static uint64_t look(uint64_t now_ns)
 			break;
 		aw_uqp_on_late(handle);
 	}
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	again = held || !TAILQ_EMPTY(&holding);
 	looking = again;
 	held = false;
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return again ? aw_now_ns() + LOOK_NS : 0;
 }
 
@@ -142,14 +143,14 @@ static void list(struct aw_uqp *qp, uint64_t now_ns)
 	bool first;
 
 	pthread_once(&registered, set_tick);
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	qp->hold.since_ns = now_ns;
 	qp->hold.listed = true;
 	TAILQ_INSERT_TAIL(&holding, qp, hold.entry);
 	count(qp, 1);
 	first = !looking;
 	looking = held = true;
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	if (first)
 		aw_engine_kick_tick();
 }
@@ -275,19 +276,19 @@ void aw_hold_end(struct aw_uqp *qp)
 	qp->hold.bytes = 0;
 	if (!qp->hold.listed)
 		return;
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	unlist(qp);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 void aw_hold_fork_prepare(void)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 }
 
 void aw_hold_fork_parent(void)
 {
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 void aw_hold_fork_child(void)
@@ -295,5 +296,5 @@ void aw_hold_fork_child(void)
 	while (!TAILQ_EMPTY(&holding))
 		unlist(TAILQ_FIRST(&holding));
 	looking = held = false;
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }

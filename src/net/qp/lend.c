@@ -8,6 +8,7 @@
 #include "net/qp/channel_wait.h"
 #include "net/qp/help.h"
 #include "net/qp/uqp_sock.h"
+#include "ring/lock.h"
 #include "ring/table.h"
 
 /*
@@ -249,7 +250,7 @@ static bool look(uint32_t *due)
 	*due = AW_TABLE_NONE;
 	TAILQ_REMOVE(&lent, qp, lent_entry);
 	TAILQ_INSERT_TAIL(&lent, qp, lent_entry);
-	if (pthread_mutex_trylock(&qp->lock) != 0) {
+	if (aw_trylock(&qp->lock) != 0) {
 		aw_lend_look_again();
 		return true;
 	}
@@ -258,16 +259,16 @@ static bool look(uint32_t *due)
 	stays = qp->lent;
 	if ((stays && !asleep && (idle > 0 || is_overdue(unserved))) || aw_ride_is_late(qp))
 		*due = qp->handle;
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	return stays;
 }
 
 /* Releases the lock meanwhile: a QP that is served may end and leave the list. */
 static void serve(uint32_t due)
 {
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	aw_uqp_on_wake(due);
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 }
 
 /* Looks at as many QPs as a tick may; the next tick goes on with the others. */
@@ -305,7 +306,7 @@ static uint64_t tick(uint64_t now_ns)
 		      aw_ride_any();
 
 	(void)now_ns;
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	TAILQ_FOREACH(hands, &in_use, entry)
 	{
 		wanted |= count_tick(hands);
@@ -315,7 +316,7 @@ static uint64_t tick(uint64_t now_ns)
 	look_around();
 	bool more = lent_count > 0;
 
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return more ? aw_now_ns() + LOOK_NS : 0;
 }
 
@@ -323,7 +324,7 @@ void aw_lend_recall(const struct aw_cq *cq)
 {
 	struct aw_uqp *qp, *next;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	for (qp = TAILQ_FIRST(&lent); qp; qp = next) {
 		next = TAILQ_NEXT(qp, lent_entry);
 		if (qp->attr.send_cq != cq && qp->attr.recv_cq != cq)
@@ -331,7 +332,7 @@ void aw_lend_recall(const struct aw_cq *cq)
 		if (qp->lent_to && qp->lent_to == cq->channel)
 			continue;
 		/* A tick looks at a QP that is busy now, and finds the CQ armed. */
-		if (pthread_mutex_trylock(&qp->lock) != 0) {
+		if (aw_trylock(&qp->lock) != 0) {
 			aw_lend_look_again();
 			continue;
 		}
@@ -343,9 +344,9 @@ void aw_lend_recall(const struct aw_cq *cq)
 			aw_lend_look_again();
 		else
 			take_back(qp);
-		pthread_mutex_unlock(&qp->lock);
+		aw_unlock(&qp->lock);
 	}
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 static void set_tick(void)
@@ -356,7 +357,7 @@ static void set_tick(void)
 void aw_lend_begin(struct aw_uqp *qp, struct aw_channel *to)
 {
 	pthread_once(&registered, set_tick);
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	TAILQ_INSERT_TAIL(&lent, qp, lent_entry);
 	bool first = lent_count++ == 0;
 
@@ -371,7 +372,7 @@ void aw_lend_begin(struct aw_uqp *qp, struct aw_channel *to)
 	/* A thread that armed a CQ before this point found nothing to take back (aw_cq_arm). */
 	if (is_misplaced(qp))
 		aw_lend_look_again();
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	if (first)
 		aw_engine_kick_tick();
 }
@@ -389,19 +390,19 @@ void aw_lend_look_again(void)
 
 void aw_lend_end(struct aw_uqp *qp)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	unlist(qp);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 void aw_lend_fork_prepare(void)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 }
 
 void aw_lend_fork_parent(void)
 {
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 /* The lent QPs' connections are the parent's. */
@@ -413,5 +414,5 @@ void aw_lend_fork_child(void)
 		unlist(qp);
 		aw_ride_end(qp);
 	}
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }

@@ -4,6 +4,7 @@
 
 #include "net/base/fork.h"
 #include "net/qp/uqp_sock.h"
+#include "ring/lock.h"
 #include "ring/table.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,17 +39,17 @@ static __attribute__((constructor)) void prepare_for_fork(void)
 
 void aw_replied_end(struct aw_uqp *qp)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	unlist(qp);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 int aw_replied_start(struct aw_uqp *qp, const struct aw_uqp_socket *to)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	TAILQ_INSERT_TAIL(&replied, qp, replied_entry);
 	qp->replied = true;
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	int err = to->start(to->arg, to->fd);
 
 	if (err)
@@ -61,14 +62,14 @@ static uint32_t take_first(void)
 {
 	uint32_t handle = AW_TABLE_NONE;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	struct aw_uqp *qp = TAILQ_FIRST(&replied);
 
 	if (qp) {
 		handle = qp->handle;
 		unlist(qp);
 	}
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return handle;
 }
 

@@ -6,6 +6,7 @@
 #include "core/ack.h"
 #include "core/reads.h"
 #include "net/qp/uqp_sock.h"
+#include "ring/lock.h"
 
 static _Atomic uint32_t riding; /* acknowledgements that wait, of all QPs */
 
@@ -136,8 +137,8 @@ void aw_ride_armed(struct aw_cq *cq)
 {
 	if (atomic_load(&cq->riding) == 0)
 		return;
-	pthread_mutex_lock(&cq->qps_lock);
+	aw_lock(&cq->qps_lock);
 	for (uint32_t i = 0; i < cq->qps_count; i++)
 		aw_uqp_on_release(cq->qps[i]->handle);
-	pthread_mutex_unlock(&cq->qps_lock);
+	aw_unlock(&cq->qps_lock);
 }

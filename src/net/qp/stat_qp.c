@@ -5,6 +5,7 @@
 #include "net/qp/carrier.h"
 #include "net/qp/rnr.h"
 #include "net/qp/ud_state.h"
+#include "ring/lock.h"
 
 #include <stdbool.h>
 
@@ -51,7 +52,7 @@ void aw_stat_begin_qp(struct aw_uqp *qp)
 {
 	struct aw_stat_qp *row;
 
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	qp->stat = aw_stat_take(AW_STAT_QP, qp->qpn);
 	if (qp->stat) {
 		row = &qp->stat->qp;
@@ -62,7 +63,7 @@ void aw_stat_begin_qp(struct aw_uqp *qp)
 		aw_stat_set(&row->recv_cq, qp->attr.recv_cq->number);
 		aw_stat_init(qp);
 	}
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 }
 
 void aw_stat_stream_begun(struct aw_uqp *qp, const struct sockaddr_storage *peer)

@@ -11,6 +11,7 @@
 #include "net/qp/rnr.h"
 #include "net/qp/stat_qp.h"
 #include "net/qp/uqp_sock.h"
+#include "ring/lock.h"
 #include "ring/once.h"
 #include "ring/table.h"
 
@@ -227,14 +228,14 @@ void aw_uqp_destroy(struct aw_uqp *qp)
 	with_qp(qp->handle, take_leave);
 	with_qp(qp->handle, aw_uqp_note_end);
 	aw_table_remove_wait(&qps, qp->handle);
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	aw_uqp_drop_socket(qp);
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	leave_cqs(qp);
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	while (qp->delivering)
 		pthread_cond_wait(&qp->delivered, &qp->lock);
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	aw_mw_forget_qp(&qp->of_mw);
 	forget_cqes(qp);
 	aw_stat_give(qp->stat);
@@ -263,11 +264,11 @@ static void deliver(struct aw_uqp *qp, uint32_t events)
 	void *arg[2] = { qp->listener_arg[0], qp->listener_arg[1] };
 
 	qp->events_told |= events;
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	for (int i = 0; i < 2; i++)
 		if (fn[i])
 			fn[i](arg[i], events);
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 }
 
 /*
@@ -288,28 +289,28 @@ void aw_uqp_unlock(struct aw_uqp *qp)
 			pthread_cond_broadcast(&qp->delivered);
 		qp->delivering = false;
 	}
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 }
 
 void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, void *arg)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	while (qp->delivering)
 		pthread_cond_wait(&qp->delivered, &qp->lock);
 	qp->listener[owner] = fn;
 	qp->listener_arg[owner] = arg;
 	uint32_t missed = qp->events_told;
 
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	if (fn && missed)
 		fn(arg, missed);
 }
 
 int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream)
 {
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	int err = qp->attached || qp->core.state != AW_QP_IDLE ? EINVAL : 0;
 
 	if (!err && !aw_pool_warm())
@@ -325,7 +326,7 @@ int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct a
 
 void aw_uqp_close(struct aw_uqp *qp)
 {
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	if (qp->attached)
 		aw_qp_close(&qp->core);
 	aw_rnr_end(qp);
@@ -335,7 +336,7 @@ void aw_uqp_close(struct aw_uqp *qp)
 
 void aw_uqp_abort(struct aw_uqp *qp)
 {
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	/* An adapter has received what has come by now. */
 	if (!qp->by_rc && qp->core.state < AW_QP_TERMINATE)
 		aw_uqp_serve(qp);
@@ -347,7 +348,7 @@ void aw_uqp_abort(struct aw_uqp *qp)
 
 void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status)
 {
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	aw_uqp_let_go(qp);
 	aw_qp_give_up(&qp->core, status);
 	aw_uqp_serve(qp);
@@ -356,7 +357,7 @@ void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status)
 
 void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells)
 {
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	qp->core.sq_halts = halts;
 	qp->drain_asked = halts && tells;
 	if (halts)
@@ -372,7 +373,7 @@ static void tell_of_reset(struct aw_uqp *qp)
 {
 	aw_uqp_note_end(qp);
 	aw_uqp_unlock(qp);
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	while (qp->delivering)
 		pthread_cond_wait(&qp->delivered, &qp->lock);
 }
@@ -381,7 +382,7 @@ void aw_uqp_reset(struct aw_uqp *qp)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	take_leave(qp);
 	aw_uqp_drop_socket(qp);
 	tell_of_reset(qp);
@@ -393,16 +394,16 @@ void aw_uqp_reset(struct aw_uqp *qp)
 		false;
 	qp->fail_ns = 0;
 	qp->events_due = qp->events_told = 0;
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	forget_cqes(qp);
 }
 
 enum aw_qp_state aw_uqp_state(struct aw_uqp *qp)
 {
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	enum aw_qp_state state = qp->core.state;
 
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	return state;
 }
 
@@ -417,16 +418,16 @@ void aw_uqp_unlend(const void *pd, const void *start, size_t len)
 	for (uint32_t at = 0; (qp = aw_table_walk(&qps, &at, end)); aw_table_put(&qps, at++)) {
 		if (qp->attr.pd != pd || aw_uqp_is_inherited(qp))
 			continue;
-		pthread_mutex_lock(&qp->lock);
+		aw_lock(&qp->lock);
 		if (qp->batch)
 			aw_batch_unlend(qp->batch, start, len);
-		pthread_mutex_unlock(&qp->lock);
+		aw_unlock(&qp->lock);
 	}
 }
 
 bool aw_uqp_progress(struct aw_uqp *qp)
 {
-	if (pthread_mutex_trylock(&qp->lock) != 0)
+	if (aw_trylock(&qp->lock) != 0)
 		return false;
 	if (qp->fd >= 0)
 		aw_uqp_serve_polled(qp);
@@ -443,7 +444,7 @@ static void with_qp(uint32_t handle, void (*act)(struct aw_uqp *qp))
 
 	if (!qp)
 		return;
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	act(qp);
 	aw_uqp_unlock(qp);
 	aw_table_put(&qps, handle);
@@ -457,7 +458,7 @@ void aw_uqp_each(void (*act)(struct aw_uqp *qp))
 	for (uint32_t at = 0; (qp = aw_table_walk(&qps, &at, end)); aw_table_put(&qps, at++)) {
 		if (aw_uqp_is_inherited(qp))
 			continue;
-		pthread_mutex_lock(&qp->lock);
+		aw_lock(&qp->lock);
 		act(qp);
 		aw_uqp_unlock(qp);
 	}
@@ -501,7 +502,7 @@ void aw_uqp_on_exit(uint32_t handle)
 
 	if (!qp)
 		return;
-	if (pthread_mutex_trylock(&qp->lock) == 0) {
+	if (aw_trylock(&qp->lock) == 0) {
 		aw_uqp_let_go(qp);
 		aw_uqp_unlock(qp);
 	}

@@ -5,12 +5,13 @@
 #include "net/qp/hold.h"
 #include "net/qp/rnr.h"
 #include "net/qp/uqp_sock.h"
+#include "ring/lock.h"
 
 #include <errno.h>
 
 void aw_uqp_send_begin(struct aw_uqp *qp)
 {
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 }
 
 static bool has_slot(const struct aw_uqp *qp, uint32_t ahead)
@@ -61,7 +62,7 @@ int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uin
 {
 	if (qp->attr.srq || count > qp->attr.recv_sge_max)
 		return EINVAL;
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	bool posted = aw_rq_post(&qp->rq, wr_id, sge, count);
 
 	if (posted)

@@ -9,6 +9,7 @@
 #include "net/qp/move.h"
 #include "net/qp/rnr.h"
 #include "net/qp/uqp_sock.h"
+#include "ring/lock.h"
 
 #include <string.h>
 
@@ -122,7 +123,7 @@ void aw_uqp_leave_stage(struct aw_uqp *qp, struct aw_stage *stage)
 
 bool aw_uqp_progress_memory(struct aw_uqp *qp, bool *full)
 {
-	if (pthread_mutex_trylock(&qp->lock) != 0)
+	if (aw_trylock(&qp->lock) != 0)
 		return false;
 	bool served = qp->fd >= 0 && aw_carrier_has_news(qp);
 

@@ -19,6 +19,7 @@
 #include "net/qp/replied.h"
 #include "net/qp/rnr.h"
 #include "net/qp/stat_qp.h"
+#include "ring/lock.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -84,10 +85,10 @@ void aw_uqp_leave_sets(struct aw_uqp *qp)
 
 void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd)
 {
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	if (qp->fd >= 0 && qp->in->is_socket)
 		control(qp, epfd, EPOLL_CTL_ADD, qp->listens_for);
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 }
 
 /* Makes IRQ and ORQ as deep as was agreed; a depth of 0 still gets an entry, for a Read RTR. */

@@ -8,6 +8,7 @@
 #include "net/base/persona.h"
 #include "net/conn/listener.h"
 #include "net/roce/rc.h"
+#include "ring/lock.h"
 #include "ring/table.h"
 
 #include <assert.h>
@@ -86,10 +87,10 @@ uint32_t aw_qpn_ports(void)
 	uint32_t count = 0;
 	struct port *port;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	TAILQ_FOREACH(port, &ports, entry)
 	count += port->generation == aw_fork_generation();
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return count;
 }
 
@@ -108,7 +109,7 @@ int aw_qpn_take(uint32_t handle, uint32_t *qpn)
 	struct port *port;
 	int err = 0;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	port = port_with_room();
 	if (!port) {
 		err = port_open(&port);
@@ -117,7 +118,7 @@ int aw_qpn_take(uint32_t handle, uint32_t *qpn)
 	}
 	if (!err)
 		*qpn = number_take(port, handle);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return err;
 }
 
@@ -126,14 +127,14 @@ void aw_qpn_give(uint32_t qpn)
 	struct port *port;
 	bool last;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	port = port_find(qpn);
 	assert(port);
 	port->numbers[qpn % AW_QPN_OF_PORT].taken = false;
 	last = --port->taken == 0;
 	if (last)
 		TAILQ_REMOVE(&ports, port, entry);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	if (last)
 		port_close(port);
 }
@@ -144,11 +145,11 @@ static uint32_t handle_find(uint32_t qpn)
 	uint32_t handle = AW_TABLE_NONE;
 	struct port *port;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	port = port_find(qpn);
 	if (port)
 		handle = port->numbers[qpn % AW_QPN_OF_PORT].handle;
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return handle;
 }
 
@@ -175,10 +176,10 @@ int aw_qpn_udp(uint32_t qpn)
 	struct port *port;
 	int fd;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	port = port_find(qpn);
 	fd = port ? port->udp_fd : -1;
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return fd;
 }
 

@@ -11,6 +11,7 @@
 #include "net/base/policy_env.h"
 #include "net/progress/watch.h"
 #include "net/roce/qpn.h"
+#include "ring/lock.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -67,12 +68,12 @@ static void end_rc(struct aw_rc *rc)
 {
 	struct aw_rc_litter litter = { .count = 0 };
 
-	pthread_mutex_lock(&rc->lock);
+	aw_lock(&rc->lock);
 	rc->ended = true;
 	rc->phase = AW_PAIR_OVER;
 	aw_rc_drop_call(rc, &litter);
 	aw_rc_drop_held(rc, &litter);
-	pthread_mutex_unlock(&rc->lock);
+	aw_unlock(&rc->lock);
 	aw_rc_sweep(&litter);
 	aw_watch_remove_wait(&rc->watch);
 }
@@ -145,11 +146,11 @@ static void mark_qp(struct aw_rc *rc)
 {
 	struct aw_uqp *qp = rc->qp;
 
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	qp->by_rc = true;
 	qp->rnr_ms = 0;
 	qp->retry_ms = 0;
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 }
 
 static void begin(struct aw_rc *rc, struct aw_rc_litter *litter)
@@ -170,7 +171,7 @@ int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
 
 	if (!is_own(rc))
 		return EINVAL;
-	pthread_mutex_lock(&rc->lock);
+	aw_lock(&rc->lock);
 	rc->told = *told;
 	rc->ord = AW_RD_MAX;
 	rc->calls = 0;
@@ -181,7 +182,7 @@ int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
 	mark_qp(rc);
 	begin(rc, &litter);
 	aw_rc_set_clock(rc);
-	pthread_mutex_unlock(&rc->lock);
+	aw_unlock(&rc->lock);
 	aw_rc_sweep(&litter);
 	return 0;
 }
@@ -197,15 +198,15 @@ void aw_rc_ready(struct aw_rc *rc, const struct aw_rc_ready *ready)
 {
 	struct aw_uqp *qp = rc->qp;
 
-	pthread_mutex_lock(&rc->lock);
+	aw_lock(&rc->lock);
 	rc->ord = ready->ord;
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	qp->core.posts_early = true;
 	qp->retry_ms = ready->retry_ms;
 	qp->rnr_ms = ready->rnr_ms;
 	bound_ord(qp, ready->ord);
-	pthread_mutex_unlock(&qp->lock);
-	pthread_mutex_unlock(&rc->lock);
+	aw_unlock(&qp->lock);
+	aw_unlock(&rc->lock);
 }
 
 void aw_rc_joined(struct aw_rc *rc)
@@ -214,20 +215,20 @@ void aw_rc_joined(struct aw_rc *rc)
 	rc->met = true;
 	rc->call_ns = 0;
 	rc->calls = 0;
-	pthread_mutex_lock(&rc->qp->lock);
+	aw_lock(&rc->qp->lock);
 	bound_ord(rc->qp, rc->ord);
-	pthread_mutex_unlock(&rc->qp->lock);
+	aw_unlock(&rc->qp->lock);
 }
 
 void aw_rc_stop(struct aw_rc *rc, bool over)
 {
 	struct aw_rc_litter litter = { .count = 0 };
 
-	pthread_mutex_lock(&rc->lock);
+	aw_lock(&rc->lock);
 	rc->phase = over ? AW_PAIR_OVER : AW_PAIR_UNTOLD;
 	rc->call_ns = 0;
 	aw_rc_drop_call(rc, &litter);
-	pthread_mutex_unlock(&rc->lock);
+	aw_unlock(&rc->lock);
 	aw_rc_sweep(&litter);
 }
 
@@ -289,7 +290,7 @@ static bool recall(struct aw_uqp *qp)
 {
 	bool unused;
 
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	unused = ended_unused(qp);
 	if (unused) {
 		aw_qp_recall(&qp->core);
@@ -300,7 +301,7 @@ static bool recall(struct aw_uqp *qp)
 		qp->fail_ns = 0;
 		follow_qp(qp);
 	}
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	return unused;
 }
 
@@ -347,9 +348,9 @@ static void fail_in_time(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter 
 
 	if (stopped)
 		return; /* the program is about to reset or end the QP itself */
-	pthread_mutex_lock(&rc->qp->lock);
+	aw_lock(&rc->qp->lock);
 	at = fail_time(rc->qp);
-	pthread_mutex_unlock(&rc->qp->lock);
+	aw_unlock(&rc->qp->lock);
 	if (!at || now_ns < at || takes_peers_call(rc, litter))
 		return;
 	log_given_up(rc);
@@ -384,10 +385,10 @@ void aw_rc_set_clock(struct aw_rc *rc)
 	for (int i = 0; i < AW_RC_HELD_MAX; i++)
 		if (rc->held[i].conn)
 			at = earlier(rc->held[i].until_ns, at);
-	pthread_mutex_lock(&rc->qp->lock);
+	aw_lock(&rc->qp->lock);
 	at = earlier(fail_time(rc->qp), at);
 	aw_watch_deadline(&rc->watch, ended_unused(rc->qp) ? SOON_MS : ms_until(at));
-	pthread_mutex_unlock(&rc->qp->lock);
+	aw_unlock(&rc->qp->lock);
 }
 
 static void on_clock(struct aw_watch *w, uint32_t events)
@@ -397,7 +398,7 @@ static void on_clock(struct aw_watch *w, uint32_t events)
 	uint64_t now_ns = aw_now_ns();
 
 	(void)events;
-	pthread_mutex_lock(&rc->lock);
+	aw_lock(&rc->lock);
 	if (!rc->ended) {
 		aw_rc_look(rc, &litter);
 		look_after_stream(rc, &litter);
@@ -408,7 +409,7 @@ static void on_clock(struct aw_watch *w, uint32_t events)
 			aw_rc_call(rc);
 		aw_rc_set_clock(rc);
 	}
-	pthread_mutex_unlock(&rc->lock);
+	aw_unlock(&rc->lock);
 	aw_rc_sweep(&litter);
 }
 

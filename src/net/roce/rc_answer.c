@@ -8,6 +8,7 @@
 #include "net/conn/listener.h"
 #include "net/roce/qpn.h"
 #include "net/roce/rc_impl.h"
+#include "ring/lock.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -139,11 +140,11 @@ static void on_held(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 	struct aw_rc *rc = arg;
 
 	(void)event;
-	pthread_mutex_lock(&rc->lock);
+	aw_lock(&rc->lock);
 	for (int i = 0; i < AW_RC_HELD_MAX; i++)
 		if (rc->held[i].conn == conn)
 			take_out(rc, &rc->held[i], &litter);
-	pthread_mutex_unlock(&rc->lock);
+	aw_unlock(&rc->lock);
 	aw_rc_sweep(&litter);
 }
 
@@ -249,7 +250,7 @@ static void take_request(struct aw_rc *rc, struct aw_conn *conn, const struct pa
 	struct aw_rc_litter litter = { .count = 0 };
 	enum aw_pair_verdict verdict;
 
-	pthread_mutex_lock(&rc->lock);
+	aw_lock(&rc->lock);
 	aw_rc_look(rc, &litter);
 	verdict = rc->ended ? AW_PAIR_REJECT
 			    : aw_pair_judge(aw_rc_phase(rc), &rc->told.pair, request,
@@ -271,7 +272,7 @@ static void take_request(struct aw_rc *rc, struct aw_conn *conn, const struct pa
 	}
 	if (!rc->ended)
 		aw_rc_set_clock(rc);
-	pthread_mutex_unlock(&rc->lock);
+	aw_unlock(&rc->lock);
 	aw_rc_sweep(&litter);
 }
 

@@ -6,6 +6,7 @@
 #include "net/base/io_now.h"
 #include "net/roce/qpn.h"
 #include "net/roce/rc_impl.h"
+#include "ring/lock.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -222,14 +223,14 @@ static void on_call(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 	struct aw_rc_litter litter = { .count = 0 };
 	struct aw_rc *rc = arg;
 
-	pthread_mutex_lock(&rc->lock);
+	aw_lock(&rc->lock);
 	if (rc->call == conn) {
 		rc->call = NULL;
 		conclude(rc, conn, event, &litter);
 		aw_rc_drop(&litter, conn);
 		aw_rc_set_clock(rc);
 	}
-	pthread_mutex_unlock(&rc->lock);
+	aw_unlock(&rc->lock);
 	aw_rc_sweep(&litter);
 }
 

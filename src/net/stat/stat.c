@@ -9,6 +9,7 @@
 #include "net/base/fork.h"
 #include "net/base/io_now.h"
 #include "net/mem/memfd.h"
+#include "ring/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -178,13 +179,13 @@ union aw_stat_row *aw_stat_take(enum aw_stat_kind kind, uint32_t number)
 	int saved = errno;
 	bool logs;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	row = take();
 	if (row)
 		begin_row(row, kind, number);
 	logs = !row && !table.failure_logged;
 	table.failure_logged |= logs;
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	if (logs)
 		aw_log(AW_LOG_DEBUG, "no statistics for 'anywarp stat': %s", strerror(errno));
 	errno = saved;
@@ -221,11 +222,11 @@ void aw_stat_give(union aw_stat_row *row)
 
 	if (!row)
 		return;
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	index = index_of(row);
 	if (index < AW_STAT_ROWS)
 		give_row(row, index);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	errno = saved;
 }
 
@@ -246,9 +247,9 @@ struct aw_capture_ring *aw_stat_map_ring(void)
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct aw_capture_ring *ring;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	ring = map_ring();
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return ring;
 }
 
@@ -257,22 +258,22 @@ void aw_stat_unmap_ring(struct aw_capture_ring *ring)
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 
 	munmap(ring, AW_CAPTURE_LEN);
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	if (table.head && has_file())
 		fallocate(table.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			  (off_t)AW_STAT_RING_AT, (off_t)AW_CAPTURE_LEN);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 void aw_stat_count_end(bool crc, bool sent, bool received)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	if (table.head) {
 		aw_stat_add64(&table.head->crc_errors, crc);
 		aw_stat_add64(&table.head->terminates_sent, sent);
 		aw_stat_add64(&table.head->terminates_received, received);
 	}
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 void aw_stat_address(const struct sockaddr_storage *from, uint16_t *family, uint16_t *port,

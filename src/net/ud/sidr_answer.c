@@ -6,6 +6,7 @@
 #include "net/progress/engine.h"
 #include "net/progress/watch.h"
 #include "net/ud/sidr.h"
+#include "ring/lock.h"
 #include "wire/sidr.h"
 
 #include <errno.h>
@@ -45,10 +46,10 @@ static void on_event(struct aw_watch *w, uint32_t events);
 
 static void put(struct aw_sidr_service *service)
 {
-	pthread_mutex_lock(&service->lock);
+	aw_lock(&service->lock);
 	bool last = --service->refs == 0;
 
-	pthread_mutex_unlock(&service->lock);
+	aw_unlock(&service->lock);
 	if (!last)
 		return;
 	aw_close_now(service->fd);
@@ -263,10 +264,10 @@ static void offer(struct aw_sidr_service *service, struct aw_sidr_request *reque
 {
 	remember(service, request);
 	service->refs++;
-	pthread_mutex_unlock(&service->lock);
+	aw_unlock(&service->lock);
 	bool taken = service->fn(service->arg, request);
 
-	pthread_mutex_lock(&service->lock);
+	aw_lock(&service->lock);
 	if (taken)
 		return;
 	forget(service, request);
@@ -279,13 +280,13 @@ static void hear(struct aw_sidr_service *service, const struct sidr_msg *msg,
 {
 	struct aw_sidr_request *request;
 
-	pthread_mutex_lock(&service->lock);
+	aw_lock(&service->lock);
 	if (!answer_again(service, msg, ends)) {
 		request = make(service, msg, ends);
 		if (request)
 			offer(service, request);
 	}
-	pthread_mutex_unlock(&service->lock);
+	aw_unlock(&service->lock);
 }
 
 static void on_event(struct aw_watch *w, uint32_t events)
@@ -321,13 +322,13 @@ int aw_sidr_reply(struct aw_sidr_request *request, const struct aw_sidr_answer *
 	struct known lost = { 0 }, *known;
 	int err;
 
-	pthread_mutex_lock(&service->lock);
+	aw_lock(&service->lock);
 	known = find(service, request->id, &request->ends.peer);
 	if (!known)
 		known = &lost;
 	known->len = sidr_build(&msg, known->octets);
 	err = send_to(service, known, &request->ends);
-	pthread_mutex_unlock(&service->lock);
+	aw_unlock(&service->lock);
 	/* A reply that is lost here is requested again, like one that is lost on the way. */
 	return err == EAGAIN || err == ENOBUFS ? 0 : err;
 }

@@ -7,6 +7,7 @@
 #include "net/roce/qpn.h"
 #include "net/ud/ud_group.h"
 #include "net/ud/udsock.h"
+#include "ring/lock.h"
 #include "ring/table.h"
 
 #include <errno.h>
@@ -118,12 +119,12 @@ void aw_ud_settle(struct aw_uqp *qp)
 
 static void reset(struct aw_uqp *qp)
 {
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	drop_handles(qp);
 	qp->ud->state = AW_UD_RESET;
 	qp->ud->waits = false;
 	qp->ud->qkey = 0;
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	aw_uqp_reset(qp);
 }
 
@@ -133,7 +134,7 @@ void aw_ud_move(struct aw_uqp *qp, enum aw_ud_state state)
 		reset(qp);
 		return;
 	}
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	if (state != AW_UD_ERR) {
 		qp->ud->state = state;
 		aw_ud_transmit(qp);
@@ -145,16 +146,16 @@ void aw_ud_move(struct aw_uqp *qp, enum aw_ud_state state)
 
 enum aw_ud_state aw_ud_state(struct aw_uqp *qp)
 {
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	enum aw_ud_state state = qp->ud->state;
 
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	return state;
 }
 
 void aw_ud_set_qkey(struct aw_uqp *qp, uint32_t qkey)
 {
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	qp->ud->qkey = qkey;
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 }

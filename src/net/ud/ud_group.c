@@ -8,6 +8,7 @@
 #include "net/base/io_now.h"
 #include "net/ud/ud.h"
 #include "net/ud/udsock.h"
+#include "ring/lock.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -48,12 +49,12 @@ static int open_group(const uint8_t *addr, uint32_t ifindex, struct aw_ud_group 
 
 void aw_ud_group_fork_prepare(void)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 }
 
 void aw_ud_group_fork_done(void)
 {
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 static bool is_same(const struct aw_ud_group *group, const uint8_t *addr, uint32_t ifindex)
@@ -197,10 +198,10 @@ int aw_ud_group_join(struct aw_uqp *qp, const uint8_t *addr, uint32_t ifindex)
 {
 	if (!ud_addr_is_multicast(addr))
 		return EINVAL;
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	int err = join(qp, addr, ifindex);
 
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return err;
 }
 
@@ -208,31 +209,31 @@ int aw_ud_group_leave(struct aw_uqp *qp, const uint8_t *addr, uint32_t ifindex)
 {
 	uint32_t index;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	bool attached = is_attached(qp->ud, addr, ifindex, &index);
 
 	if (attached)
 		detach(qp, index);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return attached ? 0 : EINVAL;
 }
 
 void aw_ud_group_leave_all(struct aw_uqp *qp)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	while (qp->ud->group_count > 0)
 		detach(qp, qp->ud->group_count - 1);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 bool aw_ud_group_has(struct aw_uqp *qp)
 {
 	bool has = false;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	for (uint32_t i = 0; i < qp->ud->group_count; i++)
 		has |= qp->ud->groups[i]->generation == aw_fork_generation();
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	return has;
 }
 

@@ -5,6 +5,7 @@
 #include "core/span.h"
 #include "net/base/probe.h"
 #include "net/ud/ud.h"
+#include "ring/lock.h"
 
 static _Atomic uint32_t qkey_violations;
 
@@ -109,7 +110,7 @@ void aw_ud_receive(struct aw_uqp *qp, const struct aw_ud_arrival *arrival)
 	enum aw_wc_status status = AW_WC_SUCCESS;
 	struct aw_rwqe recv;
 
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	if (is_admitted(qp, &arrival->hdr) && take(qp, UD_GRH_LEN + arrival->len, &recv)) {
 		aw_probe_receive(qp->qpn, arrival->len);
 		status = place(qp, &recv, arrival);

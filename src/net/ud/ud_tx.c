@@ -8,6 +8,7 @@
 #include "net/roce/qpn.h"
 #include "net/ud/ud.h"
 #include "net/ud/udsock.h"
+#include "ring/lock.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -252,7 +253,7 @@ void aw_ud_send_end(struct aw_uqp *qp)
 
 void aw_ud_on_room(struct aw_uqp *qp)
 {
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	qp->ud->waits = false;
 	aw_ud_transmit(qp);
 	aw_ud_settle(qp);

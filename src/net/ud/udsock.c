@@ -9,6 +9,7 @@
 #include "net/roce/qpn.h"
 #include "net/ud/ud.h"
 #include "net/ud/udsock_io.h"
+#include "ring/lock.h"
 #include "ring/table.h"
 
 #include <assert.h>
@@ -111,13 +112,13 @@ int aw_udsock_get(uint32_t qpn, struct aw_udsock **out)
 	struct aw_udsock *sock;
 	int err = 0;
 
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	sock = find(aw_qpn_port(qpn));
 	if (sock)
 		sock->refs++;
 	else
 		err = create_of_port(qpn, &sock);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	if (!err)
 		*out = sock;
 	return err;
@@ -156,37 +157,37 @@ static void destroy(struct aw_udsock *sock)
 
 void aw_udsock_put(struct aw_udsock *sock)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 	bool last = --sock->refs == 0;
 
 	if (last && sock->port)
 		TAILQ_REMOVE(&socks, sock, entry);
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 	if (last)
 		destroy(sock);
 }
 
 void aw_udsock_fork_prepare(void)
 {
-	pthread_mutex_lock(&lock);
+	aw_lock(&lock);
 }
 
 void aw_udsock_fork_done(void)
 {
-	pthread_mutex_unlock(&lock);
+	aw_unlock(&lock);
 }
 
 /* In the child of a fork the lock may be held by a thread that only the parent has. */
 void aw_udsock_lock(struct aw_udsock *sock)
 {
 	if (sock->generation == aw_fork_generation())
-		pthread_mutex_lock(&sock->lock);
+		aw_lock(&sock->lock);
 }
 
 void aw_udsock_unlock(struct aw_udsock *sock)
 {
 	if (sock->generation == aw_fork_generation())
-		pthread_mutex_unlock(&sock->lock);
+		aw_unlock(&sock->lock);
 }
 
 /* A thread that finds another one reading leaves the work to it. */
@@ -195,10 +196,10 @@ static void serve(struct aw_udsock *sock)
 	if (sock->generation != aw_fork_generation())
 		return;
 	atomic_fetch_add_explicit(&sock->turns, 1, memory_order_relaxed);
-	if (pthread_mutex_trylock(&sock->lock) != 0)
+	if (aw_trylock(&sock->lock) != 0)
 		return;
 	aw_udsock_read(sock);
-	pthread_mutex_unlock(&sock->lock);
+	aw_unlock(&sock->lock);
 }
 
 /*
@@ -219,13 +220,13 @@ static void await(struct aw_udsock *sock)
 {
 	if (sock->generation != aw_fork_generation())
 		return;
-	pthread_mutex_lock(&sock->listen_lock);
+	aw_lock(&sock->listen_lock);
 	sock->awaited = true;
 	if (sock->lent) {
 		sock->lent = false;
 		listen_for(sock);
 	}
-	pthread_mutex_unlock(&sock->listen_lock);
+	aw_unlock(&sock->listen_lock);
 }
 
 const struct aw_cq_sock_ops aw_udsock_cq_ops = { .serve = serve, .await = await };
@@ -268,9 +269,9 @@ static void read_some(struct aw_udsock *sock)
 	bool more = true;
 
 	for (int i = 0; i < READS_MAX && more; i++) {
-		pthread_mutex_lock(&sock->lock);
+		aw_lock(&sock->lock);
 		more = aw_udsock_read(sock);
-		pthread_mutex_unlock(&sock->lock);
+		aw_unlock(&sock->lock);
 	}
 }
 
@@ -288,14 +289,14 @@ static bool lend(struct aw_udsock *sock)
 {
 	bool polled = turns_since(sock) >= TURNS_MIN;
 
-	pthread_mutex_lock(&sock->listen_lock);
+	aw_lock(&sock->listen_lock);
 	polled &= !sock->awaited;
 	sock->awaited = false;
 	if (polled) {
 		sock->lent = true;
 		listen_for(sock);
 	}
-	pthread_mutex_unlock(&sock->listen_lock);
+	aw_unlock(&sock->listen_lock);
 	if (polled)
 		aw_watch_deadline(&sock->watch, LOOK_MS);
 	return polled;
@@ -303,10 +304,10 @@ static bool lend(struct aw_udsock *sock)
 
 static bool is_lent(struct aw_udsock *sock)
 {
-	pthread_mutex_lock(&sock->listen_lock);
+	aw_lock(&sock->listen_lock);
 	bool lent = sock->lent;
 
-	pthread_mutex_unlock(&sock->listen_lock);
+	aw_unlock(&sock->listen_lock);
 	return lent;
 }
 
@@ -317,23 +318,23 @@ static bool is_lent(struct aw_udsock *sock)
 static void take_back(struct aw_udsock *sock)
 {
 	read_some(sock);
-	pthread_mutex_lock(&sock->listen_lock);
+	aw_lock(&sock->listen_lock);
 	sock->lent = false;
 	listen_for(sock);
-	pthread_mutex_unlock(&sock->listen_lock);
+	aw_unlock(&sock->listen_lock);
 }
 
 static void give_room(struct aw_udsock *sock)
 {
-	pthread_mutex_lock(&sock->listen_lock);
+	aw_lock(&sock->listen_lock);
 	sock->wants_room = false;
 	listen_for(sock);
-	pthread_mutex_unlock(&sock->listen_lock);
+	aw_unlock(&sock->listen_lock);
 	for (uint32_t i = 0; i < AW_QPN_OF_PORT; i++) {
-		pthread_mutex_lock(&sock->lock);
+		aw_lock(&sock->lock);
 		struct aw_uqp *qp = qp_at(sock, i);
 
-		pthread_mutex_unlock(&sock->lock);
+		aw_unlock(&sock->lock);
 		if (!qp)
 			continue;
 		aw_ud_on_room(qp);
@@ -361,11 +362,11 @@ static void on_event(struct aw_watch *w, uint32_t events)
 /* The caller holds the QP lock. */
 void aw_udsock_want_room(struct aw_udsock *sock)
 {
-	pthread_mutex_lock(&sock->listen_lock);
+	aw_lock(&sock->listen_lock);
 	bool first = !sock->wants_room;
 
 	sock->wants_room = true;
 	if (first)
 		listen_for(sock);
-	pthread_mutex_unlock(&sock->listen_lock);
+	aw_unlock(&sock->listen_lock);
 }
