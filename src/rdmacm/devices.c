@@ -45,7 +45,7 @@ static void fork_child(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
-static const struct aw_fork_handlers fork_handlers = { .child = fork_child };
+static const struct aw_fork_handlers fork_handlers = { .child = fork_child, .torn = fork_child };
 
 static __attribute__((constructor)) void prepare_for_fork(void)
 {

@@ -77,8 +77,10 @@ static int make_table(void)
 
 int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw_cm_id **out)
 {
-	int err = aw_once_run(&ids_once, make_table);
+	int err = aw_fork_check();
 
+	if (!err)
+		err = aw_once_run(&ids_once, make_table);
 	if (err)
 		return err;
 	struct aw_cm_id *cm = calloc(1, sizeof(*cm));

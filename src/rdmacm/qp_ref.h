@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The QP that an id shows the program as id->qp. The program may destroy it in one thread while another is in a call on the same id,
-// or takes one of its events. Of this library only these functions read or write the pointer (tools/check-fields).
+// or takes one of its events. Of this library only these functions read or write the pointer (tools/check-owners).
 #ifndef RDMACM_QP_REF_H
 #define RDMACM_QP_REF_H
 

@@ -303,6 +303,11 @@ uint32_t aw_table_end(struct aw_table *t)
 	return used;
 }
 
+uint32_t aw_table_end_of_child(const struct aw_table *t)
+{
+	return t->used;
+}
+
 void aw_table_fork_prepare(struct aw_table *t)
 {
 	aw_lock(&t->lock);

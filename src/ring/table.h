@@ -77,6 +77,9 @@ void aw_table_remove_wait(struct aw_table *t, uint32_t handle);
 /* The end of a walk over all handles: none from here on was ever given out. */
 uint32_t aw_table_end(struct aw_table *t);
 
+/* The same in the child of a fork, which has one thread: takes no lock. */
+uint32_t aw_table_end_of_child(const struct aw_table *t);
+
 /*
  * A walk up to end: the first object from *handle on, held, with its handle; NULL: none is left.
  * Objects inserted meanwhile may be missed.

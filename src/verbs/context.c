@@ -36,7 +36,10 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_context *context;
-	int err = device ? context_open_anew(device, &context) : EINVAL;
+	int err = device ? aw_fork_check() : EINVAL;
+
+	if (!err)
+		err = context_open_anew(device, &context);
 
 	if (err) {
 		errno = err;
@@ -54,9 +57,12 @@ int ibv_close_device(struct ibv_context *context)
 
 int avb_context_shared_get(struct ibv_context **context)
 {
-	struct vb_context *held = shared_take();
 	struct ibv_device **list;
-	int err;
+	int err = aw_fork_check();
+
+	if (err)
+		return err;
+	struct vb_context *held = shared_take();
 
 	if (!held) {
 		list = ibv_get_device_list(NULL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The one device, which is always there: its list, name and GUID.
+#include "net/base/fork.h"
 #include "net/base/persona.h"
 #include "net/base/policy_env.h"
 #include "verbs/guid.h"
@@ -42,11 +43,13 @@ static void take_persona(void)
 	device.ibv.transport_type = IBV_TRANSPORT_IB;
 }
 
-/* EINVAL: the environment names a persona that does not exist. */
+/* EINVAL: the environment names a persona that does not exist. EDEADLK: aw_fork_check. */
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
-	int err = aw_persona_check();
+	int err = aw_fork_check();
 
+	if (!err)
+		err = aw_persona_check();
 	(void)aw_policy_check(); /* of a wrong one the user is told before nothing connects */
 	struct ibv_device **list = err ? NULL : calloc(2, sizeof(struct ibv_device *));
 

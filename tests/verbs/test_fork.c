@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // fork: the child may use the library afresh, and the parent's connections go on.
+#define _GNU_SOURCE /* RTLD_NEXT */
 #include "pair.h"
 
 #include "verbs/private.h"
 
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,12 +102,80 @@ static void context_shared_get__one_for_all_and_another_in_the_child(void **stat
 	avb_context_shared_put(again);
 }
 
+static struct ibv_device *some_device;
+static volatile sig_atomic_t forks_due, forks_done;
+
+/* Of a process that was forked where a lock of the library was taken: whoever wants a device is told, and does not hang. */
+static void torn_child_is_refused(void)
+{
+	alarm(30);
+	errno = 0;
+	if (ibv_get_device_list(NULL) || errno != EDEADLK)
+		_exit(2);
+	errno = 0;
+	if (ibv_open_device(some_device) || errno != EDEADLK)
+		_exit(3);
+	_exit(0);
+}
+
+static void fork_in_handler(int number)
+{
+	int status = -1, saved = errno;
+	pid_t pid = fork();
+
+	(void)number;
+	if (!pid)
+		torn_child_is_refused();
+	if (waitpid(pid, &status, 0) == pid && status == 0)
+		forks_done++;
+	errno = saved;
+}
+
+/* The library makes the file of its statistics while it holds their lock. */
+#pragma GCC visibility push(default)
+int memfd_create(const char *name, unsigned int flags)
+{
+	static int (*real)(const char *, unsigned int);
+
+	if (forks_due > 0 && strcmp(name, "anywarp-stat") == 0) {
+		forks_due--;
+		raise(SIGUSR1);
+	}
+	*(void **)&real = dlsym(RTLD_NEXT, "memfd_create");
+	return real(name, flags);
+}
+#pragma GCC visibility pop
+
+static void child_is_interrupted(void)
+{
+	struct sigaction action = { .sa_handler = fork_in_handler };
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	some_device = list[0];
+	ibv_free_device_list(list);
+	if (sigaction(SIGUSR1, &action, NULL) != 0)
+		_exit(4);
+	forks_due = 1;
+	child_connects();
+	if (forks_done != 1)
+		_exit(5);
+	child_run(child_connects);
+}
+
+/* In a child, which has made no statistics yet. */
+static void fork__in_a_signal_handler_that_has_interrupted_the_library(void **state)
+{
+	(void)state;
+	child_run(child_is_interrupted);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(fork__child_connects_while_the_parent_goes_on),
+		cmocka_unit_test(fork__in_a_signal_handler_that_has_interrupted_the_library),
 		cmocka_unit_test(context_shared_get__one_for_all_and_another_in_the_child),
 	};
 

@@ -2,7 +2,9 @@
 // The handlers of a fork, by rank.
 #include "net/base/fork.h"
 
+#include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -15,6 +17,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct aw_fork_handlers *prepared[AW_FORK_RANKS];
 static uint32_t generation;
 static int cancel; /* the forking thread's state before the fork; guarded by lock */
+static _Thread_local bool unprepared; /* this thread's fork has called no handlers */
+static bool torn; /* this process, or one that it comes from, is the child of such a fork */
 
 void aw_fork_register(enum aw_fork_rank rank, const struct aw_fork_handlers *handlers)
 {
@@ -24,6 +28,19 @@ void aw_fork_register(enum aw_fork_rank rank, const struct aw_fork_handlers *han
 uint32_t aw_fork_generation(void)
 {
 	return generation;
+}
+
+int aw_fork_check(void)
+{
+	static atomic_flag told = ATOMIC_FLAG_INIT;
+
+	if (!torn)
+		return 0;
+	if (!atomic_flag_test_and_set(&told))
+		aw_log(AW_LOG_ERROR,
+		       "this process was forked in a signal handler that had interrupted the verbs library: it cannot use verbs "
+		       "before it calls execve");
+	return EDEADLK;
 }
 
 static void begin(const struct aw_fork_handlers *handlers)
@@ -42,8 +59,15 @@ static void end(void (*fn)(void), pthread_mutex_t *taken)
 		aw_unlock(taken);
 }
 
+/*
+ * A signal handler that forks may have interrupted its thread where that holds a lock. The handlers would wait for that lock, or for
+ * another one whose holder waits for it.
+ */
 static void prepare(void)
 {
+	unprepared = aw_locks_held > 0 || torn;
+	if (unprepared)
+		return;
 	int state = aw_cancel_disable();
 
 	aw_lock(&lock);
@@ -65,15 +89,32 @@ static void finish(void)
 
 static void parent(void)
 {
+	if (unprepared)
+		return;
 	for (int rank = AW_FORK_RANKS - 1; rank >= 0; rank--)
 		if (prepared[rank])
 			end(prepared[rank]->parent, prepared[rank]->lock);
 	finish();
 }
 
+static void tear(void)
+{
+	torn = true;
+	for (int rank = 0; rank < AW_FORK_RANKS; rank++) {
+		const struct aw_fork_handlers *handlers = atomic_load(&registered[rank]);
+
+		if (handlers && handlers->torn)
+			handlers->torn();
+	}
+}
+
 static void child(void)
 {
 	generation++;
+	if (unprepared) {
+		tear();
+		return;
+	}
 	for (int rank = AW_FORK_RANKS - 1; rank >= 0; rank--)
 		if (prepared[rank])
 			end(prepared[rank]->child, prepared[rank]->lock);

@@ -41,6 +41,8 @@ struct aw_fork_handlers {
 	void (*prepare)(void);
 	void (*parent)(void);
 	void (*child)(void);
+	/* In place of the others, in the child of a fork that has called no handlers: takes no lock. */
+	void (*torn)(void);
 };
 
 /* A fork that is under way in another thread does not call the handlers any more. handlers stays the caller's. */
@@ -51,5 +53,12 @@ void aw_fork_register(enum aw_fork_rank rank, const struct aw_fork_handlers *han
  * is the parent's: its threads are gone, its locks may stay taken for ever, its fds are shared.
  */
 uint32_t aw_fork_generation(void);
+
+/*
+ * A fork in a signal handler that has interrupted its thread in the library, where that holds a lock, calls no handlers: it would wait
+ * for ever. Its child may call execve(2) and _exit(2), as after any fork in a handler, and the objects that it inherits are dead.
+ * Calls that would make one there fail with this function's EDEADLK; it logs the reason once. Anywhere else it returns 0.
+ */
+int aw_fork_check(void);
 
 #endif

@@ -47,7 +47,7 @@ static bool is_of_parent(const struct aw_uqp *qp)
 static void leave_streams(void)
 {
 	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
-	uint32_t end = aw_table_end(qps);
+	uint32_t end = aw_table_end_of_child(qps);
 	struct aw_uqp *qp;
 
 	if (none < 0)
@@ -88,6 +88,7 @@ static const struct aw_fork_handlers fork_handlers = {
 	.prepare = fork_prepare,
 	.parent = fork_parent,
 	.child = fork_child,
+	.torn = leave_streams,
 };
 
 void aw_uqp_fork_register(struct aw_table *all)
