@@ -85,11 +85,25 @@ def test_doctor_within_few_fds():
     told = few_fds(20, "doctor")
     assert told.returncode == 0, told.stdout
     assert "ok    connection" in told.stdout and "warn  file descriptors  the limit is 20;" in told.stdout
-    for limit in range(8, 15):
+    for limit in range(8, 13):
         told = few_fds(limit, "doctor")
         failed = [line for line in told.stdout.splitlines() if line.startswith("fail")]
         assert told.returncode == 1 and failed, told.stdout
         assert all(line.endswith("remedy: raise the limit of file descriptors: ulimit -n 65536") for line in failed)
+
+
+@pytest.mark.skipif(bool(os.environ.get("ANYWARP_SAN")), reason="the sanitizer's library has to come first")
+def test_doctor_fails_where_the_accepting_end_dies(tmp_path):
+    """Behind the message, which the connecting end knows to be delivered."""
+    compiler = shutil.which("cc")
+    if not compiler:
+        pytest.skip("no compiler")
+    library, source = tmp_path / "die.so", tmp_path / "die.c"
+    source.write_text("#include <stdlib.h>\nint ibv_dereg_mr(void *mr) { (void)mr; abort(); }\n")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    told = anywarp("doctor", LD_PRELOAD=str(library))
+    assert told.returncode == 1
+    assert "fail  connection        the process that accepts died of signal 6; remedy: " in told.stdout
 
 
 def test_doctor_finds_network_namespaces_that_need_no_user_namespace():
