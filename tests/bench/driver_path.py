@@ -13,6 +13,8 @@ for folder in (DRIVER, ROOT / "tools" / "lib"):
     sys.path.insert(0, str(folder))
 sys.dont_write_bytecode = True
 
+import program  # noqa: E402
+
 
 def fake_workers(folder):
     """A folder with measuring programs that measure nothing, by this Python, without what it takes long to find."""
@@ -32,4 +34,4 @@ def command(workers, out, *args, form="--short"):
 def bench(workers, out, *args, form="--short", **env):
     """A whole run of the driver, on loopback unless args say otherwise."""
     return subprocess.run(command(workers, out, *args, form=form), capture_output=True, text=True,
-                          timeout=120, env={**os.environ, **env}, check=False)
+                          timeout=120 * program.SLOWNESS, env={**os.environ, **env}, check=False)

@@ -14,7 +14,7 @@ from driver_path import bench
 
 THREE = ("--only", "worst", "--only", "connect", "--only", "hotspot", "--rounds", "2")
 THREE_KEYS = ["worst/loopback/4", "connect/loopback/300", "hotspot/loopback/512"]
-SECONDS_MAX = 30
+SECONDS_MAX = 30 * driver_path.program.SLOWNESS
 
 
 @pytest.fixture

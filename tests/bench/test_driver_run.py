@@ -153,7 +153,7 @@ def test_an_interrupt_writes_what_there_is(workers, tmp_path):
         assert time.monotonic() < deadline and run.poll() is None
         time.sleep(0.02)
     run.send_signal(signal.SIGINT)
-    output, _ = run.communicate(timeout=30)
+    output, _ = run.communicate(timeout=30 * driver_path.program.SLOWNESS)
     assert run.returncode == 130
     assert "INTERRUPTED" in output
     results = load(tmp_path)

@@ -20,7 +20,7 @@ sys.dont_write_bytecode = True
 import program  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
-SECONDS_MAX = 60
+SECONDS_MAX = 60 * program.SLOWNESS
 MOMENT = "seconds=0.05"
 ENVIRONMENT = {
     **os.environ,
