@@ -95,7 +95,7 @@ def line_of(row):
         return f"{head}ok"
     line = f"{head}ok     {row.ours:9.2f} {jobs.unit(row.job):4}"
     for raw in row.raw.values():
-        line += f"{raw:10.2f}{jobs.ratio(row.job, row.ours, raw):7.2f}"
+        line += f" {raw:9.2f} {jobs.ratio(row.job, row.ours, raw):6.2f}"
     return line
 
 
