@@ -28,6 +28,12 @@ def test_the_command_is_in_the_venv(debian):
     assert debian.run(f"{VENV}/bin/python -m anywarp --version") == f"anywarp {version()}\n"
 
 
+def test_man_finds_the_pages(debian):
+    debian.apt("install man-db")
+    for page in ("anywarp", "anywarp-sockets", "anywarp-stat", "anywarp-capture", "libanywarp-sockets"):
+        assert debian.run(f"PATH={VENV}/bin:$PATH man -w {page}").startswith(f"{VENV}/share/man/man"), page
+
+
 def test_doctor_finds_nothing_wrong(debian):
     told = debian.run(f"{VENV}/bin/anywarp doctor")
     assert "\nok" in f"\n{told}" and "\nfail" not in told, told
