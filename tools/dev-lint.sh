@@ -1,12 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-lint_failed=0
+# All checks at once; what they say comes in their order.
+lint_folder=$(mktemp -d)
+trap 'rm -r "$lint_folder"' EXIT
+lint_names=()
+lint_processes=()
 lint() {
-	if "$@"; then
-		printf 'ok    %s\n' "$*"
-	else
-		printf 'FAIL  %s\n' "$*"
-		lint_failed=1
-	fi
+	"$@" >"$lint_folder/${#lint_names[@]}" 2>&1 &
+	lint_names+=("$*")
+	lint_processes+=($!)
+}
+
+lint_end() {
+	local i failed=0
+	for i in "${!lint_names[@]}"; do
+		if wait "${lint_processes[i]}"; then
+			printf 'ok    %s\n' "${lint_names[i]}"
+		else
+			cat "$lint_folder/$i"
+			printf 'FAIL  %s\n' "${lint_names[i]}"
+			failed=1
+		fi
+	done
+	return "$failed"
 }
 
 [ $# -le 1 ] || refuse lint "$2"
@@ -22,5 +37,5 @@ done
 lint tools/check-freestanding
 lint tools/check-totals
 lint tools/check-dev
-[ "$lint_failed" -eq 0 ] || exit 1
+lint_end || exit 1
 say "lint is clean"
