@@ -14,11 +14,18 @@ package_copy_sources() {
 	package_sources | tar -c --no-recursion -T - | tar -x -C "$1"
 }
 
+# Whoever builds packages for others is their maintainer, and says so as to Debian's own tools.
+package_name_maintainer() {
+	[ -z "${DEBEMAIL:-}" ] || sed -i "s/anywarp developers <no-address@anywarp[.]invalid>/${DEBFULLNAME:-anywarp developers} <$DEBEMAIL>/" \
+		"$1/debian/control" "$1/debian/changelog"
+}
+
 # dpkg-buildpackage leaves its files beside the sources.
 package_debs() {
 	local out=build/package sources=build/package/anywarp
 	rm -f "$out"/*.deb "$out"/*.dsc "$out"/*.tar.xz "$out"/*.buildinfo "$out"/*.changes
 	package_copy_sources "$sources"
+	package_name_maintainer "$sources"
 	say "building Debian packages"
 	watched build/logs/package.log env --chdir="$sources" dpkg-buildpackage --no-sign || {
 		grep -E '(error|warning): ' build/logs/package.log >&2 || tail -n 20 build/logs/package.log >&2
