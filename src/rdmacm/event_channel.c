@@ -3,7 +3,7 @@
 // taken back (destroy, migrate) without leaving an fd that promises one. Readers wait on a futex, never
 // in read: as with the kernel's rdma_cm, a signal handler's SA_RESTART decides whether their call goes
 // on (poll would always end).
-#define _GNU_SOURCE /* dup3, syscall */
+#define _GNU_SOURCE /* syscall */
 #include "rdmacm/event_channel.h"
 
 #include "net/base/cleanup.h"
@@ -29,7 +29,7 @@
 
 struct aw_cm_channel {
 	struct rdma_event_channel channel; /* the program's view; must be first */
-	uint32_t process; /* the process that it belongs to */
+	struct aw_event_owner owner; /* the fd's */
 	pthread_mutex_t lock; /* guards what follows */
 	struct aw_cm_event_list queue;
 	bool destroyed;
@@ -41,8 +41,6 @@ struct aw_cm_channel {
 };
 
 static void wake_after(struct aw_after *after);
-
-static pthread_mutex_t adopting = PTHREAD_MUTEX_INITIALIZER;
 
 /*
  * rping and its like destroy a channel while their other thread is about to read it. With the
@@ -56,10 +54,9 @@ static struct {
 	struct aw_cm_channel *channel[GRAVES];
 } graves = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* The parent's threads may have held them. A grave that was being filled is filled, or is not. */
+/* A thread of the parent may have held it. A grave that was being filled is filled, or is not. */
 static void fork_child(void)
 {
-	pthread_mutex_init(&adopting, NULL);
 	pthread_mutex_init(&graves.lock, NULL);
 }
 
@@ -110,9 +107,12 @@ static void bury(struct aw_cm_channel *ch)
 	free(oldest);
 }
 
-static void reset(struct aw_cm_channel *ch)
+/* In the child of a fork, too: the events are the parent's. */
+static void begin_empty(struct aw_event_owner *owner)
 {
-	ch->process = aw_fork_generation();
+	struct aw_cm_channel *ch =
+		(struct aw_cm_channel *)((char *)owner - offsetof(struct aw_cm_channel, owner));
+
 	ch->after.fn = wake_after;
 	pthread_mutex_init(&ch->lock, NULL);
 	TAILQ_INIT(&ch->queue);
@@ -120,33 +120,9 @@ static void reset(struct aw_cm_channel *ch)
 	ch->readers = 0;
 }
 
-/*
- * In the child of a fork the events and the fd are the parent's: the child's channel starts empty,
- * with an fd of its own.
- */
-static void adopt(struct aw_cm_channel *ch)
-{
-	int flags = fcntl(ch->channel.fd, F_GETFL);
-	int fd = aw_event_fd_open(flags & O_NONBLOCK);
-
-	if (fd >= 0) {
-		dup3(fd, ch->channel.fd, O_CLOEXEC);
-		close(fd);
-	}
-	reset(ch);
-}
-
 static struct aw_cm_channel *of(struct rdma_event_channel *channel)
 {
-	struct aw_cm_channel *ch = (struct aw_cm_channel *)channel;
-
-	if (ch->process == aw_fork_generation())
-		return ch;
-	aw_lock(&adopting);
-	if (ch->process != aw_fork_generation())
-		adopt(ch);
-	aw_unlock(&adopting);
-	return ch;
+	return (struct aw_cm_channel *)channel;
 }
 
 struct rdma_event_channel *rdma_create_event_channel(void)
@@ -163,7 +139,9 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 		free(ch);
 		return NULL;
 	}
-	reset(ch);
+	ch->owner = (struct aw_event_owner){ .fd = ch->channel.fd, .inherit = begin_empty };
+	begin_empty(&ch->owner);
+	aw_event_owner_add(&ch->owner);
 	return &ch->channel;
 }
 
@@ -182,6 +160,7 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 		return;
 	struct aw_cm_channel *ch = of(channel);
 
+	aw_event_owner_remove(&ch->owner);
 	aw_lock(&ch->lock);
 	ch->destroyed = true;
 	close(ch->channel.fd);

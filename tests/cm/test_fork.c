@@ -100,6 +100,7 @@ static void use_channel_in_child(void)
 {
 	struct rdma_cm_event *event;
 
+	cm_expect_none(shared.active);
 	assert_int_equal(rdma_get_cm_event(shared.active, &event), -1);
 	assert_int_equal(errno, EAGAIN);
 	cm_destroy(cm_resolved(shared.active, "127.0.0.1", 1));

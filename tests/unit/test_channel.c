@@ -18,6 +18,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -251,6 +252,36 @@ static void channel_threads__each_event_once(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* Neither the parent's events nor its fd are the child's, and what the child does with its own leaves them alone. */
+static void use_in_child(void)
+{
+	assert_empty();
+	assert_int_equal(aw_channel_forget(&ch, &a), 0);
+	aw_channel_raise(&ch, &a);
+	assert_true(is_readable());
+	assert_next(&object_a, 1);
+	assert_empty();
+}
+
+static void channel__child_starts_without_events(void **state)
+{
+	int status;
+
+	(void)state;
+	aw_channel_raise(&ch, &a);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		use_in_child();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(is_readable());
+	assert_next(&object_a, 1);
+	assert_false(is_readable());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +295,7 @@ int main(void)
 		TEST(channel_hold__all_forgotten_meanwhile),
 		TEST(channel_read__leaves_the_fd_readable),
 		TEST(channel_threads__each_event_once),
+		TEST(channel__child_starts_without_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

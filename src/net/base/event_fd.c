@@ -4,11 +4,17 @@
 // without CONFIG_CHECKPOINT_RESTORE lack the ioctl, and there the timer expires, which takes longer.
 #include "net/base/event_fd.h"
 
+#include "net/base/fork.h"
+#include "net/base/io_now.h"
+#include "ring/lock.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,4 +57,58 @@ int aw_event_fd_await(int fd)
 	uint64_t ticks;
 
 	return read(fd, &ticks, sizeof(ticks)) < 0 ? errno : 0;
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, aw_event_owner) owners = LIST_HEAD_INITIALIZER(owners);
+
+/*
+ * Where the program has closed the fd, its number may be another file's. The number is free before the new fd is opened, so
+ * that there is room for that. The system call: a wrapper of dup3 may want locks that the fork still holds.
+ */
+static void renew(int fd)
+{
+	int flags = fcntl(fd, F_GETFL), fresh;
+	struct itimerspec left;
+
+	if (timerfd_gettime(fd, &left) != 0)
+		return;
+	aw_close_now(fd);
+	fresh = aw_event_fd_open(flags & O_NONBLOCK);
+	if (fresh < 0 || fresh == fd)
+		return;
+	(void)syscall(SYS_dup3, fresh, fd, O_CLOEXEC);
+	aw_close_now(fresh);
+}
+
+static void fork_child(void)
+{
+	struct aw_event_owner *owner;
+
+	LIST_FOREACH(owner, &owners, entry)
+	{
+		renew(owner->fd);
+		owner->inherit(owner);
+	}
+}
+
+static const struct aw_fork_handlers fork_handlers = { .lock = &lock, .child = fork_child };
+
+static __attribute__((constructor)) void prepare_for_fork(void)
+{
+	aw_fork_register(AW_FORK_EVENT_FDS, &fork_handlers);
+}
+
+void aw_event_owner_add(struct aw_event_owner *owner)
+{
+	aw_lock(&lock);
+	LIST_INSERT_HEAD(&owners, owner, entry);
+	aw_unlock(&lock);
+}
+
+void aw_event_owner_remove(struct aw_event_owner *owner)
+{
+	aw_lock(&lock);
+	LIST_REMOVE(owner, entry);
+	aw_unlock(&lock);
 }

@@ -5,9 +5,25 @@
 #define NET_EVENT_FD_H
 
 #include <stdbool.h>
+#include <sys/queue.h>
+
+/* Embedded in the object whose events stand behind the fd. Its entry is guarded by event_fd.c's lock. */
+struct aw_event_owner {
+	LIST_ENTRY(aw_event_owner) entry;
+	int fd;
+	/* in the child of a fork, where the object has no events yet; its threads and its locks' holders are the parent's */
+	void (*inherit)(struct aw_event_owner *owner);
+};
 
 /* A lowered fd with FD_CLOEXEC; -1 with errno EMFILE, ENFILE, ENOMEM. */
 int aw_event_fd_open(bool nonblocking);
+
+/*
+ * From add to remove the child of a fork has an fd of its own under the same number, lowered: else the parent's events
+ * would make the child's fd readable, and the child would lower the parent's.
+ */
+void aw_event_owner_add(struct aw_event_owner *owner);
+void aw_event_owner_remove(struct aw_event_owner *owner);
 
 /* Makes the fd readable. An edge-triggered set learns of every raise. Never blocks. */
 void aw_event_fd_raise(int fd);

@@ -29,6 +29,7 @@ enum aw_fork_rank {
 	AW_FORK_GIDS,
 	AW_FORK_CONTEXTS,
 	AW_FORK_STAT,
+	AW_FORK_EVENT_FDS,
 	AW_FORK_RANKS
 };
 

@@ -5,7 +5,6 @@
 // takes an event. That thread raises the fd again when it leaves others.
 #include "net/cq/channel.h"
 
-#include "net/base/event_fd.h"
 #include "net/base/fork.h"
 #include "net/cq/sets.h"
 #include "ring/lock.h"
@@ -16,25 +15,36 @@
 /* the channel that the calling thread serves QPs for */
 static _Thread_local struct aw_channel *held;
 
+/* The sources in the queue know by their generation that they have left it. */
+static void begin_empty(struct aw_event_owner *owner)
+{
+	struct aw_channel *ch = (struct aw_channel *)owner;
+
+	pthread_mutex_init(&ch->lock, NULL);
+	TAILQ_INIT(&ch->queue);
+	ch->raised = false;
+}
+
 int aw_channel_init(struct aw_channel *ch)
 {
 	ch->fd = aw_event_fd_open(false);
 	if (ch->fd < 0)
 		return errno;
-	pthread_mutex_init(&ch->lock, NULL);
-	TAILQ_INIT(&ch->queue);
-	ch->raised = false;
+	ch->owner = (struct aw_event_owner){ .fd = ch->fd, .inherit = begin_empty };
+	begin_empty(&ch->owner);
 	ch->epfd = -1;
 	ch->hands = (struct aw_hands){ 0 };
 	ch->waiters = 0;
 	ch->generation = aw_fork_generation();
 	ch->arrival_ns = ch->woke_ns = 0;
 	ch->lent_only = AW_CHANNEL_MANY;
+	aw_event_owner_add(&ch->owner);
 	return 0;
 }
 
 void aw_channel_fini(struct aw_channel *ch)
 {
+	aw_event_owner_remove(&ch->owner);
 	aw_sets_close(AW_SETS_CHANNEL, ch->epfd);
 	ch->epfd = -1; /* for a thread that still waits (verbs/channel.c) */
 	close(ch->fd);
@@ -43,7 +53,18 @@ void aw_channel_fini(struct aw_channel *ch)
 
 void aw_source_init(struct aw_source *src, void *object, int kind)
 {
-	*src = (struct aw_source){ .object = object, .kind = kind };
+	*src = (struct aw_source){ .object = object,
+				   .kind = kind,
+				   .generation = aw_fork_generation() };
+}
+
+/* Events that the parent's process has raised are the parent's. The caller holds the lock. */
+static uint32_t *pending(struct aw_source *src)
+{
+	if (src->generation != aw_fork_generation())
+		src->pending = 0;
+	src->generation = aw_fork_generation();
+	return &src->pending;
 }
 
 /* Under the lock, as lower_fd. Every event is an edge for the program's epoll sets. */
@@ -64,7 +85,7 @@ static void lower_fd(struct aw_channel *ch)
 void aw_channel_raise(struct aw_channel *ch, struct aw_source *src)
 {
 	aw_lock(&ch->lock);
-	if (src->pending++ == 0)
+	if ((*pending(src))++ == 0)
 		TAILQ_INSERT_TAIL(&ch->queue, src, entry);
 	if (held != ch)
 		raise_fd(ch);
@@ -140,7 +161,7 @@ uint32_t aw_channel_forget(struct aw_channel *ch, struct aw_source *src)
 	uint32_t forgotten;
 
 	aw_lock(&ch->lock);
-	forgotten = src->pending;
+	forgotten = *pending(src);
 	if (forgotten > 0)
 		TAILQ_REMOVE(&ch->queue, src, entry);
 	src->pending = 0;

@@ -4,6 +4,7 @@
 #ifndef NET_CHANNEL_H
 #define NET_CHANNEL_H
 
+#include "net/base/event_fd.h"
 #include "net/cq/hands.h"
 
 #include <pthread.h>
@@ -20,6 +21,7 @@ struct aw_source {
 	uint32_t pending; /* raised and not read */
 	/* events read so far; the destroyer of the object waits until as many are acknowledged */
 	uint32_t taken;
+	uint32_t generation; /* the process's (net/base/fork.h) that raised what is pending */
 };
 
 /* The key of fd in the channel's own set: no handle is this large. */
@@ -28,6 +30,7 @@ struct aw_source {
 #define AW_CHANNEL_MANY UINT32_MAX
 
 struct aw_channel {
+	struct aw_event_owner owner; /* first: the owner is the channel. The fd's */
 	int fd; /* net/base/event_fd.h; the program may set O_NONBLOCK */
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, aw_source) queue;

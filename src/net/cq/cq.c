@@ -78,10 +78,6 @@ void aw_cq_renew_locks(struct aw_cq *cq)
 {
 	pthread_mutex_init(&cq->lock, NULL);
 	pthread_mutex_init(&cq->qps_lock, NULL);
-	if (cq->channel)
-		pthread_mutex_init(&cq->channel->lock, NULL);
-	if (cq->async)
-		pthread_mutex_init(&cq->async->lock, NULL);
 }
 
 static struct aw_cq_entry *entry_at(const struct aw_cq *cq, uint32_t index)

@@ -96,7 +96,7 @@ int aw_cq_keep_in(struct aw_cq *cq, const struct aw_mem_source *source);
 /* No QP may use the CQ any more. Its unread channel events are dropped. */
 void aw_cq_fini(struct aw_cq *cq);
 
-/* In the child of a fork, which has none of the threads that may have held the locks of the CQ and of its channels. */
+/* In the child of a fork, which has none of the threads that may have held the locks of the CQ. */
 void aw_cq_renew_locks(struct aw_cq *cq);
 
 /* 0, EINVAL when more CQEs are waiting than would fit, ENOMEM. */
