@@ -10,13 +10,16 @@
 static void listen_on_loopback(struct mesh *mesh)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct ibv_context **devices = rdma_get_devices(NULL); /* a listener on loopback has none */
 
 	mesh->channel = rdma_create_event_channel();
 	CHECK(mesh->channel);
 	CHECK(rdma_create_id(mesh->channel, &mesh->listener, NULL, RDMA_PS_TCP) == 0);
 	CHECK(rdma_bind_addr(mesh->listener, (struct sockaddr *)&at) == 0);
 	CHECK(rdma_listen(mesh->listener, MESH_LINKS_MAX) == 0);
-	mesh->verbs = mesh->listener->verbs;
+	CHECK(devices && devices[0]);
+	mesh->verbs = devices[0];
+	rdma_free_devices(devices);
 	mesh->hello.port = rdma_get_src_port(mesh->listener);
 }
 
