@@ -8,6 +8,7 @@ import os
 import pathlib
 import shlex
 import shutil
+import socket
 import subprocess
 
 import pytest
@@ -35,22 +36,32 @@ def counted(proc_net, file, group, name):
     return int(dict(zip(rows[0], rows[1]))[name])
 
 
+def counted6(proc_net, name):
+    """One of IPv6."""
+    with open(f"{proc_net}/snmp6", encoding="ascii") as lines:
+        return int(dict(line.split() for line in lines)[name])
+
+
 class Wire:
-    """What went over it since it was made. A tap sees what comes to its host, so that each host has one."""
+    """What went over it since it was made. A tap sees what comes to its host by one family, so that each host has two."""
 
     def __init__(self, far):
-        self.networks, self.taps = ["/proc/self/net"], [tap.Tap()]
+        self.networks, self.taps = ["/proc/self/net"], []
+        self.add_taps()
         if far:
             self.networks.append(far.proc_net)
             with far.network():
-                self.taps.append(tap.Tap())
+                self.add_taps()
         self.octets_before, self.datagrams_before = self.octets_now(), self.datagrams_now()
 
+    def add_taps(self):
+        self.taps += [tap.Tap(family) for family in (socket.AF_INET, socket.AF_INET6)]
+
     def octets_now(self):
-        return sum(counted(each, "netstat", "IpExt", "OutOctets") for each in self.networks)
+        return sum(counted(each, "netstat", "IpExt", "OutOctets") + counted6(each, "Ip6OutOctets") for each in self.networks)
 
     def datagrams_now(self):
-        return sum(counted(each, "snmp", "Udp", "OutDatagrams") for each in self.networks)
+        return sum(counted(each, "snmp", "Udp", "OutDatagrams") + counted6(each, "Udp6OutDatagrams") for each in self.networks)
 
     def octets(self):
         return self.octets_now() - self.octets_before

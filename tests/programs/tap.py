@@ -34,6 +34,9 @@ FILTER = (
     (0x06, 0, 0, 0),
 )
 
+# The same of an IPv6 packet, of which a raw socket has all from the TCP header on.
+FILTER6 = ((0x30, 0, 0, 13), FILTER[2], (0x15, 0, 6, 0), (0x30, 0, 0, 12), *FILTER[5:7], *FILTER[8:])
+
 # How often each was seen on a listener's port; replies are those that accept, records the Requests of records; carried are the
 # connections that have ended and carried octets.
 Seen = collections.namedtuple("Seen", "opened requests replies records carried", defaults=(0, 0, 0, 0, 0))
@@ -43,11 +46,11 @@ class NotAllowed(Exception):
     """Looking at packets needs CAP_NET_RAW."""
 
 
-def assembled():
-    """FILTER as struct sock_fprog, and what has to live as long as it."""
-    code = b"".join(struct.pack("HBBI", *each) for each in FILTER)
+def assembled(lines):
+    """A filter as struct sock_fprog, and what has to live as long as it."""
+    code = b"".join(struct.pack("HBBI", *each) for each in lines)
     octets = ctypes.create_string_buffer(code, len(code))
-    return struct.pack("HP", len(FILTER), ctypes.addressof(octets)), octets
+    return struct.pack("HP", len(lines), ctypes.addressof(octets)), octets
 
 
 def is_of_a_record(frame):
@@ -56,14 +59,14 @@ def is_of_a_record(frame):
 
 
 class Tap:
-    """Sees from its construction on."""
+    """Sees one family's from its construction on."""
 
-    def __init__(self):
+    def __init__(self, family=socket.AF_INET):
         try:
-            self.socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
+            self.socket = socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_TCP)
         except PermissionError as error:
             raise NotAllowed("no CAP_NET_RAW: nothing could prove what went over the wire") from error
-        program, octets = assembled()
+        program, octets = assembled(FILTER if family == socket.AF_INET else FILTER6)
         self.socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)
         del octets
         self.enlarge()
@@ -95,7 +98,7 @@ class Tap:
 
     def note(self, packet):
         """Counts connections, not packets: a retransmission is the same connection's."""
-        tcp = packet[(packet[0] & 0xF) * 4:]
+        tcp = packet[(packet[0] & 0xF) * 4:] if self.socket.family == socket.AF_INET else packet
         source, target = struct.unpack(">HH", tcp[:4])
         octets = tcp[(tcp[12] >> 4) * 4:]
         key = octets[:KEY_OCTETS]
