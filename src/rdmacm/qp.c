@@ -142,7 +142,7 @@ static struct ibv_qp *take_qp(struct aw_cm_id *cm)
 		avb_leave_mcast(qp);
 	aw_lock(&cm->lock);
 	cm->uqp = NULL;
-	cm->uqp_events |= AW_UQP_CLOSED;
+	cm->uqp_events |= AW_UQP_CLOSED | AW_UQP_DELIVERED;
 	aw_cm_stream_settle(cm);
 	aw_unlock(&cm->lock);
 	return qp;

@@ -273,6 +273,15 @@ static int status_of_end(enum aw_error own, enum aw_error peer)
 	return own && own != AW_E_MPA_CLOSED ? -EPROTO : 0;
 }
 
+/*
+ * As on InfiniBand, where the peer's answer brings DISCONNECTED to the end that disconnects. A program that ended before would have what
+ * TCP still holds for the peer reset by the next that comes from there.
+ */
+static bool awaits_peer(const struct aw_cm_id *cm)
+{
+	return aw_persona_is_roce() && cm->disconnecting && !(cm->uqp_events & AW_UQP_DELIVERED);
+}
+
 static void settle_end(struct aw_cm_id *cm)
 {
 	enum aw_error own, peer;
@@ -288,7 +297,7 @@ static void settle_end(struct aw_cm_id *cm)
 		establish(cm);
 	if (cm->state == AW_CM_REPLIED && !cm->disconnecting)
 		lose_reply(cm, -ECONNRESET);
-	if (cm->state == AW_CM_CONNECTED || cm->state == AW_CM_REPLIED)
+	if ((cm->state == AW_CM_CONNECTED || cm->state == AW_CM_REPLIED) && !awaits_peer(cm))
 		disconnected(cm, status_of_end(own, peer));
 }
 
@@ -316,27 +325,20 @@ void aw_cm_stream_settle(struct aw_cm_id *cm)
 }
 
 /*
- * On InfiniBand rdma_disconnect moves the QP to the error state before the peer is asked anything. The close receives
- * what has come by then, and sends what TCP takes.
+ * The QP's part of rdma_disconnect; a QP that is gone took the stream with it. On InfiniBand rdma_disconnect moves the QP to the error
+ * state before the peer is asked anything.
  */
-static void end_at_once(struct aw_uqp *uqp)
-{
-	aw_uqp_close(uqp);
-	aw_uqp_abort(uqp);
-}
-
-/* The QP's part of rdma_disconnect; a QP that is gone took the stream with it. */
 static void close_claimed(struct aw_cm_id *cm)
 {
 	struct aw_uqp *uqp = aw_cm_stream_hold(cm);
 
 	if (uqp) {
-		(aw_persona_is_roce() ? end_at_once : aw_uqp_close)(uqp);
+		(aw_persona_is_roce() ? aw_uqp_disconnect : aw_uqp_close)(uqp);
 		aw_uqp_put(uqp);
 		return;
 	}
 	aw_lock(&cm->lock);
-	cm->uqp_events |= AW_UQP_CLOSED;
+	cm->uqp_events |= AW_UQP_CLOSED | AW_UQP_DELIVERED;
 	aw_cm_stream_settle(cm);
 	aw_unlock(&cm->lock);
 }

@@ -6,6 +6,7 @@
 #include "raw.h"
 
 #include <stdlib.h>
+#include <sys/socket.h>
 
 /* InfiniBand's reasons of a REJ: the program's, and a service ID that nobody has. */
 #define REASON_CONSUMER 28
@@ -214,6 +215,35 @@ static void disconnect__a_silent_peer_is_not_waited_for(void **state)
 	half_close(&half);
 }
 
+/* Else the program ends, and what TCP has still to deliver is reset by the next that the peer sends. */
+static void disconnect__told_when_the_peer_has_ended_too(void **state)
+{
+	struct half half;
+
+	(void)state;
+	half_established(&half);
+	assert_int_equal(rdma_disconnect(half.server), 0);
+	raw_expect_end(half.fd);
+	cm_expect_none(half.channel);
+	assert_int_equal(shutdown(half.fd, SHUT_WR), 0);
+	cm_expect_ack(half.channel, RDMA_CM_EVENT_DISCONNECTED, 0);
+	half_close(&half);
+}
+
+/* The QP takes the stream with it. */
+static void disconnect__told_when_the_qp_is_destroyed(void **state)
+{
+	struct half half;
+
+	(void)state;
+	half_established(&half);
+	assert_int_equal(rdma_disconnect(half.server), 0);
+	cm_expect_none(half.channel);
+	rdma_destroy_qp(half.server);
+	cm_expect_ack(half.channel, RDMA_CM_EVENT_DISCONNECTED, 0);
+	half_close(&half);
+}
+
 static void rejected__as_the_program_said(void **state)
 {
 	struct rdma_cm_event *event;
@@ -251,6 +281,8 @@ int main(void)
 		cmocka_unit_test(option__ack_timeout_is_the_qp_s),
 		cmocka_unit_test(qp_of_elsewhere__is_walked_by_the_program),
 		cmocka_unit_test(disconnect__a_silent_peer_is_not_waited_for),
+		cmocka_unit_test(disconnect__told_when_the_peer_has_ended_too),
+		cmocka_unit_test(disconnect__told_when_the_qp_is_destroyed),
 		cmocka_unit_test(rejected__as_the_program_said),
 		cmocka_unit_test(rejected__without_a_listener),
 	};

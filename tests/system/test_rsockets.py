@@ -3,11 +3,18 @@
 what they transfer, rcopy, and udpong for datagrams."""
 
 import os
+import pathlib
 import re
+import shlex
+import sys
 
 import pytest
 
 import conftest
+
+FAR_LINK = pathlib.Path(__file__).parents[1] / "sockets" / "far_link.py"
+sys.path.append(str(FAR_LINK.parent))
+import far_link  # noqa: E402
 
 FULL = 1 if not conftest.SANITIZER else 10
 MODES = {"nonblocking": "", "blocking": "-T b", "polling": "-T a", "sleeping": "-T b -T a"}
@@ -63,6 +70,22 @@ def test_other_options(start, port, options):
 
 def test_over_ipv6(start, port):
     assert stream(start, port, "rstream", f"{one_size(1000)} -T b", "::1", "-b ::") == 2
+
+
+@pytest.mark.parametrize("persona", ["iwarp", *["roce"] * 5])  # of five some would fail
+def test_last_bytes_arrive_where_the_server_ends_behind_them(start, port, persona):
+    """The ends are 5 ms from each other: TCP has bytes still to send when the server's program has ended."""
+    if conftest.SANITIZER:
+        pytest.skip("rstream is another's program")
+    options = f"-p {port} -T v -S 65536 -C 20"
+    server = f"rstream {options} >&2 & until ss -Hltn sport = {port} | grep -q . ; do : ; done; echo ready; wait $!"
+    link = shlex.join([sys.executable, str(FAR_LINK), "5", server, f"rstream -s 10.77.0.1 {options}"])
+    far = start(link, prefix=["env", f"ANYWARP_PERSONA={persona}"])
+    status = far.wait_exit()
+    if status == far_link.CANNOT:
+        pytest.skip(far.output())
+    assert status == 0, far.output()
+    assert "reset" not in far.output()
 
 
 def test_bound_addresses(start, port):

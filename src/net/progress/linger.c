@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,6 +25,8 @@
 struct lingerer {
 	struct aw_watch watch; /* first: the watch is the lingerer */
 	int fd;
+	void (*told)(uint32_t handle, uint32_t number); /* or NULL */
+	uint32_t handle, number;
 	/* guarded by lock; NULL: none. The thread that takes the lingerer off its list ends it */
 	struct list *list;
 	TAILQ_ENTRY(lingerer) entry;
@@ -106,8 +109,14 @@ static void on_watch(struct aw_watch *w, uint32_t events)
 
 	if (!(events & AW_WATCH_TIMEOUT) && !drain(l->fd))
 		return;
-	if (unlist(l))
-		aw_watch_remove(w);
+	if (!unlist(l))
+		return;
+	void (*told)(uint32_t handle, uint32_t number) = l->told;
+	uint32_t handle = l->handle, number = l->number;
+
+	aw_watch_remove(w);
+	if (told)
+		told(handle, number);
 }
 
 /* Takes the first lingerer off the list when there are more than beyond; else NULL. */
@@ -124,37 +133,51 @@ static struct lingerer *take_first(struct list *list, uint32_t beyond)
 	return l;
 }
 
-static void begin(struct list *list, int fd)
+/* want: what the lingerer has beside its watch. False: the socket is closed. */
+static bool begin(struct list *list, const struct lingerer *want)
 {
 	struct lingerer *l;
 
-	if (shutdown(fd, SHUT_WR) != 0 || drain(fd))
+	if (shutdown(want->fd, SHUT_WR) != 0 || drain(want->fd))
 		goto close_fd;
-	l = calloc(1, sizeof(*l));
+	l = malloc(sizeof(*l));
 	if (!l)
 		goto close_fd;
-	l->fd = fd;
-	if (aw_watch_add(&l->watch, fd, 0, on_watch, release) != 0)
+	*l = *want;
+	if (aw_watch_add(&l->watch, l->fd, 0, on_watch, release) != 0)
 		goto free_lingerer;
 	put_on(list, l);
-	return;
+	return true;
 
 free_lingerer:
 	free(l);
 close_fd:
-	aw_close_now(fd);
+	aw_close_now(want->fd);
+	return false;
 }
 
 void aw_linger(int fd)
 {
-	begin(&own, fd);
+	begin(&own, &(struct lingerer){ .fd = fd });
+}
+
+uint32_t aw_linger_told(int fd, void (*told)(uint32_t handle, uint32_t number), uint32_t handle)
+{
+	static _Atomic uint32_t last;
+	uint32_t number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) | 1u << 31;
+
+	return begin(&own,
+		     &(struct lingerer){
+			     .fd = fd, .told = told, .handle = handle, .number = number })
+		       ? number
+		       : 0;
 }
 
 void aw_linger_stranger(int fd)
 {
 	struct lingerer *oldest;
 
-	begin(&strangers, fd);
+	begin(&strangers, &(struct lingerer){ .fd = fd });
 	oldest = take_first(&strangers, aw_bounds_files(AW_FILES_LINGERING, 1));
 	if (oldest)
 		aw_watch_remove(&oldest->watch);

@@ -6,12 +6,19 @@
 #define NET_LINGER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * Takes over fd, which is in no watch any more. Never blocks, never fails (at worst it closes at
  * once). The caller holds an engine reference.
  */
 void aw_linger(int fd);
+
+/*
+ * As aw_linger. told(handle, number) is called on the progress thread, with no lock held, when the socket is closed: the peer has sent
+ * its FIN, or is silent. Returns the number, which no other lingering socket has; 0: the socket is closed already.
+ */
+uint32_t aw_linger_told(int fd, void (*told)(uint32_t handle, uint32_t number), uint32_t handle);
 
 /*
  * As aw_linger, for a connection that the program never accepted. When too many of those linger

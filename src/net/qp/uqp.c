@@ -346,6 +346,32 @@ void aw_uqp_abort(struct aw_uqp *qp)
 	aw_uqp_unlock(qp);
 }
 
+void aw_uqp_disconnect(struct aw_uqp *qp)
+{
+	aw_lock(&qp->lock);
+	qp->tells_delivered = true;
+	aw_unlock(&qp->lock);
+	aw_uqp_close(qp);
+	aw_uqp_abort(qp);
+	aw_lock(&qp->lock);
+	if (qp->fd < 0 && !qp->lingers)
+		aw_uqp_note_delivered(qp);
+	aw_uqp_unlock(qp);
+}
+
+void aw_uqp_on_delivered(uint32_t handle, uint32_t number)
+{
+	struct aw_uqp *qp = aw_table_get(&qps, handle);
+
+	if (!qp)
+		return;
+	aw_lock(&qp->lock);
+	if (qp->lingers == number)
+		aw_uqp_note_delivered(qp);
+	aw_uqp_unlock(qp);
+	aw_table_put(&qps, handle);
+}
+
 void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status)
 {
 	aw_lock(&qp->lock);

@@ -39,6 +39,8 @@ enum aw_uqp_event {
 	AW_UQP_ACCESS_ERR = 16,
 	AW_UQP_REQ_ERR = 32, /* the stream ended because the peer sent what cannot be carried out */
 	AW_UQP_DRAINED = 64, /* after aw_uqp_halt: the send WRs that were begun are complete */
+	AW_UQP_DELIVERED =
+		128, /* after aw_uqp_disconnect: the peer has ended its direction, too, or is silent */
 };
 
 typedef void aw_uqp_fn(void *arg, uint32_t events);
@@ -144,6 +146,9 @@ struct aw_uqp {
 	bool peer_gone;
 	bool leaves; /* by_rc: the program ends the QP, and is not told of what else ends the stream */
 	bool recall_due; /* by_rc: the stream ended unused, and rc's clock is set for it */
+	bool tells_delivered; /* AW_UQP_DELIVERED is raised once the stream's socket is closed */
+	uint32_t
+		lingers; /* then: that socket's number (net/progress/linger.h); 0: it is the QP's, or closed */
 	bool drain_asked; /* AW_UQP_DRAINED is raised once the halted send queue is drained */
 	uint64_t fail_ns; /* by_rc: posts that have no stream by then fail; 0: never */
 	uint32_t retry_ms; /* by_rc: how long a post may wait for a stream; 0: for ever */
@@ -243,6 +248,12 @@ static inline int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *str
  */
 void aw_uqp_close(struct aw_uqp *qp);
 void aw_uqp_abort(struct aw_uqp *qp);
+
+/*
+ * As close and then abort. AW_UQP_DELIVERED follows, which says that the process may end without a reset of what TCP has still to
+ * deliver.
+ */
+void aw_uqp_disconnect(struct aw_uqp *qp);
 void aw_uqp_reset(struct aw_uqp *qp);
 
 /*

@@ -42,8 +42,17 @@ void aw_uqp_note_events(struct aw_uqp *qp)
 		qp->events_due |= AW_UQP_LAST_WQE;
 }
 
+void aw_uqp_note_delivered(struct aw_uqp *qp)
+{
+	if (qp->tells_delivered)
+		qp->events_due |= AW_UQP_DELIVERED;
+	qp->tells_delivered = false;
+	qp->lingers = 0;
+}
+
 void aw_uqp_note_end(struct aw_uqp *qp)
 {
 	if (qp->attached && !aw_uqp_is_inherited(qp))
 		qp->events_due |= AW_UQP_CLOSED;
+	aw_uqp_note_delivered(qp);
 }

@@ -185,9 +185,10 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	qp->listens_for = EPOLLIN;
 	aw_lend_attach(qp);
 	qp->fail_ns = 0;
-	qp->touched = qp->lost = qp->peer_gone = qp->leaves = qp->recall_due = qp->ending =
-		qp->fin_sent = qp->reset_seen = qp->tx_blocked = qp->out_of_reach = qp->starved =
-			qp->retry_due = qp->starving_told = false;
+	qp->lingers = 0;
+	qp->tells_delivered = qp->touched = qp->lost = qp->peer_gone = qp->leaves = qp->recall_due =
+		qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked = qp->out_of_reach =
+			qp->starved = qp->retry_due = qp->starving_told = false;
 	stream->emss = aw_uqp_segment_size(to->fd);
 	bound_send_buffer(to->fd, stream->emss);
 	qp->emss_pos = qp->quiet_pos = qp->unanswered_ns = 0;
@@ -284,8 +285,12 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	qp->fd = -1;
 	if (aw_uqp_is_inherited(qp) || qp->reset_seen || (qp->fin_sent && qp->core.peer_closed))
 		aw_close_now(fd);
+	else if (qp->tells_delivered)
+		qp->lingers = aw_linger_told(fd, aw_uqp_on_delivered, qp->handle);
 	else
 		aw_linger(fd);
+	if (!qp->lingers)
+		aw_uqp_note_delivered(qp);
 	aw_stat_stream_gone(qp);
 }
 

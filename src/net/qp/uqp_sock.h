@@ -99,4 +99,8 @@ void aw_uqp_note_events(struct aw_uqp *qp);
 /* The end of a stream that ends with its QP, or with a reset. In the child of a fork the stream is the parent's. */
 void aw_uqp_note_end(struct aw_uqp *qp);
 
+/* Raises AW_UQP_DELIVERED, if it is still due. on_delivered: for aw_linger_told, without the lock. */
+void aw_uqp_note_delivered(struct aw_uqp *qp);
+void aw_uqp_on_delivered(uint32_t handle, uint32_t number);
+
 #endif

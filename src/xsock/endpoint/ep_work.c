@@ -145,7 +145,8 @@ static void on_receive(struct aw_xs_ep *ep, const struct ibv_wc *wc)
 /*
  * Ends the connection: the QP has refused or flushed a WR. The CQ still has what the peer sent
  * before, perhaps its end of the stream. No receives are posted any more, so that the CQ becomes
- * empty.
+ * empty. An endpoint that disconnects has its QP flushed at once in the roce persona, and ends with DISCONNECTED: a process that
+ * ended before would take from TCP what the peer has still to get.
  */
 static void end_by_qp(struct aw_xs_ep *ep)
 {
@@ -154,7 +155,8 @@ static void end_by_qp(struct aw_xs_ep *ep)
 	while (ibv_poll_cq(ep->recv_cq.cq, 1, &wc) > 0)
 		if (wc.status == IBV_WC_SUCCESS)
 			on_receive(ep, &wc);
-	aw_xs_ep_end(ep, 0);
+	if (!ep->disconnecting)
+		aw_xs_ep_end(ep, 0);
 }
 
 static int post_chain(struct aw_xs_ep *ep, struct chain *c)
