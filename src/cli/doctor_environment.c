@@ -52,14 +52,9 @@ static void check_names(void)
 // The rest is tried with the default in the place of a wrong value.
 static void check_values(void)
 {
-	for (enum aw_setting setting = 0; setting < AW_SETTINGS; setting++) {
-		const char *text = getenv(aw_setting_name(setting));
-		char why[AW_SETTING_WHY_MAX];
-		unsigned long value;
+	char why[AW_SETTING_WHY_MAX];
 
-		if (aw_setting_parse(setting, text, &value) != AW_SETTING_WRONG)
-			continue;
-		aw_setting_explain(setting, text, why);
+	for (enum aw_setting setting = 0; aw_environment_next_wrong(&setting, why); setting++) {
 		aw_finding_print(FINDING_FAIL, "environment", "correct or unset it", "%s", why);
 		unsetenv(aw_setting_name(setting));
 	}

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define VERBS "libibverbs.so.1, librdmacm.so.1"
@@ -157,6 +158,20 @@ bool aw_environment_next_unknown(size_t *at, struct environment_unknown *unknown
 			*unknown = (struct environment_unknown){ entry, (int)len, nearest };
 			return true;
 		}
+	}
+	return false;
+}
+
+bool aw_environment_next_wrong(enum aw_setting *setting, char why[AW_SETTING_WHY_MAX])
+{
+	for (; *setting < AW_SETTINGS; ++*setting) {
+		const char *text = getenv(aw_setting_name(*setting));
+		unsigned long value;
+
+		if (aw_setting_parse(*setting, text, &value) != AW_SETTING_WRONG)
+			continue;
+		aw_setting_explain(*setting, text, why);
+		return true;
 	}
 	return false;
 }

@@ -4,6 +4,8 @@
 #ifndef CLI_ENVIRONMENT_H
 #define CLI_ENVIRONMENT_H
 
+#include "base/setting.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,5 +21,8 @@ struct environment_unknown {
 
 // Finds the next one, behind *at, which is 0 at first. False: there is no more.
 bool aw_environment_next_unknown(size_t *at, struct environment_unknown *unknown);
+
+// Finds the next variable from *setting on whose value is wrong, and writes why. False: there is none.
+bool aw_environment_next_wrong(enum aw_setting *setting, char why[AW_SETTING_WHY_MAX]);
 
 #endif

@@ -76,16 +76,10 @@ enum launch_option aw_launch_option(struct launch *launch, char ***arg)
 // The libraries tell of such values, too, but only once the program needs them.
 static bool check_settings(const char *who)
 {
+	char why[AW_SETTING_WHY_MAX];
 	bool right = true;
 
-	for (enum aw_setting setting = 0; setting < AW_SETTINGS; setting++) {
-		const char *text = getenv(aw_setting_name(setting));
-		char why[AW_SETTING_WHY_MAX];
-		unsigned long value;
-
-		if (aw_setting_parse(setting, text, &value) != AW_SETTING_WRONG)
-			continue;
-		aw_setting_explain(setting, text, why);
+	for (enum aw_setting setting = 0; aw_environment_next_wrong(&setting, why); setting++) {
 		fprintf(stderr, "%s: %s\n", who, why);
 		right = false;
 	}
