@@ -2,6 +2,7 @@
 // rsend, rrecv and their variants. As in TCP, a call that may block sends all bytes that it was
 // given.
 #define _GNU_SOURCE // IOV_MAX
+#include <errno.h>
 #include <limits.h>
 #include <rdma/rsocket.h>
 #include <string.h>
@@ -162,13 +163,18 @@ static ssize_t recv_stream(struct aw_rs *rs, struct msghdr *msg, int flags)
 {
 	struct transfer t;
 	int err = transfer_begin(&t, rs, msg, flags);
+	ssize_t got;
 
 	if (err)
 		return err;
 	t.timeout_ns = rs->options.recv_timeout_ns;
 	/* As the kernel's: the urgent byte may be announced, and come only once bytes before it are read. */
 	t.may_block &= !(flags & MSG_OOB);
-	return step_all(&t, aw_xs_ep_recv, flags & MSG_OOB ? POLLPRI : POLLIN);
+	got = step_all(&t, aw_xs_ep_recv, flags & MSG_OOB ? POLLPRI : POLLIN);
+	/* rstream looks at errno after the end of the stream, too, and asks again for ever if that is EAGAIN. */
+	if (got == 0)
+		errno = ENOTCONN;
+	return got;
 }
 
 ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
