@@ -3,6 +3,18 @@
 // The driver holds its QP lock around every call. The core owns no socket, clock, lock or heap:
 // octets come in by aw_rx_octets, go out by aw_tx_next, and everything else leaves through aw_ops.
 // States and arrows: machine.c. RFC 5040 6 and 7, RFC 5041 6, RFC 5044 7.2.
+//
+// state      meaning                                     next
+// IDLE       no stream; receives may be posted, WRs too  RTS by aw_qp_start; ERROR
+//            if posts_early
+// RTS        messages are exchanged                      CLOSING by a close of either end;
+//                                                        TERMINATE by an error; ERROR; IDLE by
+//                                                        aw_qp_recall if the stream ended unused
+// CLOSING    what was posted goes out, then FIN; the     TERMINATE; ERROR
+//            peer's FIN is awaited
+// TERMINATE  the Terminate message goes out, then FIN    ERROR
+// ERROR      everything was flushed in order; a post is  IDLE by aw_qp_init (a reset)
+//            flushed at once
 #ifndef CORE_QP_H
 #define CORE_QP_H
 

@@ -1,6 +1,31 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A TCP connection in MPA start-up, as initiator or responder, and after that iw_cm's view of a
 // stream. One worker runs all of its steps and delivers all of its events, in their order.
+//
+// state          end      meaning                                     next
+// WAITING        active   an earlier connection to the peer goes      CONNECTING
+//                         first
+// CONNECTING     active   TCP's handshake is under way                SENDING, REFUSED
+// REFUSED        active   nobody listened; a pause before the next    CONNECTING
+//                         try
+// SENDING        active   the socket has not taken all of the         AWAIT_REPLY
+//                         Request
+// AWAIT_REPLY    active   the Reply is due within 10 s                RUNNING; CONNECTING if the
+//                                                                     peer closed without a byte:
+//                                                                     once as before, then with
+//                                                                     revision 1
+// AWAIT_REQUEST  passive  the Request is due within 10 s              DECIDING
+// DECIDING       passive  the program has the Request, for 120 s      ANSWERING
+// ANSWERING      both     first state; later, a thread accepts or     CONNECTING, WAITING
+//                         rejects                                     (active); AWAIT_REQUEST,
+//                                                                     RUNNING, OVER (passive)
+// RUNNING        both     the stream has the socket                   DONE when the stream is over
+// OVER           both     failed or rejected; an event may be due     DONE
+// DONE           both     nothing is due
+//
+// The first seven also go to OVER by a failure, and by their deadline except WAITING and REFUSED.
+// The worker makes the moves; in ANSWERING the thread that owns the connection does, which is the
+// one that left DECIDING by awk_conn_claim.
 #ifndef KMOD_CM_CONN_H
 #define KMOD_CM_CONN_H
 

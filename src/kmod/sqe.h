@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A WR as it lies in a send queue's ring, and as the core wants it.
+//
+// A program's ring is written by the program at any time: each entry is copied once and then
+// checked. A kernel consumer's post_send takes the ring's lock alone and leaves the rest to a
+// worker, so that it may be called from any context.
 #ifndef KMOD_SQE_H
 #define KMOD_SQE_H
 

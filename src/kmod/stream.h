@@ -3,6 +3,15 @@
 //
 // Callbacks of the socket receive, in softirq or in the thread that releases the socket's lock.
 // Doorbells transmit, and one worker does both when they cannot; only the worker ends the stream.
+//
+// An FPDU that lies in one piece of an skb is verified and placed where it lies (aw_rx_lent): one
+// copy. Others go over a stage, which takes no more than that FPDU. An skb's pages may be those of
+// a sender on the same host, which writes to them meanwhile: headers are copied and read once, and
+// a payload that changes harms that message alone. Every payload that is sent is copied into a
+// batch, one piece of pages; TCP copies a short one, and keeps the pages of a long one until they
+// are acknowledged. A worker goes on where a budget ends. No lock is held over sendmsg. A callback
+// that TCP called before its socket went to another user finds out under sk_callback_lock
+// (awk_sock_user).
 #ifndef KMOD_STREAM_H
 #define KMOD_STREAM_H
 

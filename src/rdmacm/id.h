@@ -2,6 +2,31 @@
 // The library's part of a struct rdma_cm_id: its socket or connection, its state, its event counts.
 // Callbacks of net/ find it by its handle and take its lock. The lock is never held around a call
 // into net/ that can call back or wait for a callback; it comes before the lock of a channel.
+//
+// aw_cm_id_enter alone changes the state, under the id's lock, and asserts the arrow. Each state
+// also goes to ENDED, by rdma_destroy_id.
+//
+// state           meaning                                     next
+// IDLE            created                                     BOUND; ADDR_RESOLVED; ROUTE_RESOLVED
+//                                                             by anywarp_cm_initiate; REQUESTED,
+//                                                             as the id of a peer's Request
+// BOUND           has a socket with an address                ADDR_RESOLVED, LISTENING
+// ADDR_RESOLVED   device and route to the peer are known      ROUTE_RESOLVED
+// ROUTE_RESOLVED  may connect                                 CONNECTING
+// LISTENING       its listener takes Requests                 BOUND if it cannot listen
+// CONNECTING      the Request (UD: the question) is on its    CONNECTED; FAILED; ROUTE_RESOLVED if
+//                 way                                         the call fails at once
+// REQUESTED       a peer's Request waits for the program      ACCEPTING; CONNECTED (UD); FAILED by
+//                                                             rdma_reject
+// ACCEPTING       a thread in rdma_accept sends the Reply     REPLIED; FAILED
+// REPLIED         the QP has the socket; the peer's first     CONNECTED; DISCONNECTED; FAILED if
+//                 FPDU is due (p2p)                           the peer leaves or is silent
+// CONNECTED       ESTABLISHED, or the active end's response,  DISCONNECTED
+//                 was raised
+// DISCONNECTED    DISCONNECTED was raised; TIMEWAIT_EXIT may
+//                 be due
+// FAILED          start-up has failed or was rejected
+// ENDED           being destroyed: callbacks leave it alone
 #ifndef RDMACM_ID_H
 #define RDMACM_ID_H
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A bounce buffer: memory of this process in which FPDUs stand between TCP and the program's buffers. The program does not know it,
 // so that a CRC is of the bytes that are sent, or given to the program. One call has it at a time, and leaves nothing in it.
+//
+// The program's memory belongs to the program: another thread may store there during a call, two
+// buffers of a read may overlap, and behind what a read returns nothing may change. Each processor
+// keeps one buffer for the next call, so that the caches hold it however many connections there
+// are.
 #ifndef RECORD_BOUNCE_H
 #define RECORD_BOUNCE_H
 

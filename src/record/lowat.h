@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // SO_RCVLOWAT of a record's socket: pollers are told of an FPDU when all of it is there, and of as
 // much payload as the program's own SO_RCVLOWAT asks for.
+//
+// Short FPDUs have more headers, so a poller may be told early, never late; FIONREAD, which looks
+// at the FPDUs, corrects the value. Between two FPDUs the value is one byte. The wrappers of poll
+// and select look themselves (framed/parts.h); of epoll they do not, because it serves programs
+// that take EAGAIN for no error, and the look would cost each event a call.
 #ifndef RECORD_LOWAT_H
 #define RECORD_LOWAT_H
 

@@ -10,6 +10,45 @@
 //
 // An urgent byte (MSG_OOB) is an FPDU of its own, at whose last byte TCP's urgent pointer stands.
 // The caller sets SO_OOBINLINE on fd, so that this byte stays in the stream.
+//
+// The two halves change independently, each under its lock in the slot.
+//
+// half  state                                       fields                            next
+// rx    the Reply is due (active end)               reply_due                         receiving; ended
+// rx    receiving: `have` bytes of the next FPDU                                      held; ended
+//       are here
+// rx    held: the FPDU is right, its last byte is   held, given                       receiving when the
+//       in the socket                                                                 program has read it
+// rx    ended: only the stream's end or `error` is  ended; the peer's fault: verdict
+//       to come
+// tx    the Reply waits for the first FPDU          reply, rest                       sending
+//       (passive end)
+// tx    sending                                                                       partly taken; ended
+// tx    partly taken: the next call, or a thread,   rest, rest_urgent, fin_due        sending; ended
+//       sends the rest first, then the stream's
+//       end if one is due
+// tx    sending, and noted in case the process is   intent                            sending; partly taken;
+//       killed                                                                        ended
+// tx    a send failed behind bytes: the next        error                             sending
+//       returns the errno
+// tx    ended: a write is EPIPE                     ended
+//
+// Four rules keep the kernel's answers to poll and epoll true.
+// - A read takes bytes out of the socket only as far as they make whole FPDUs for the room that
+//   the program gave. Bytes that have left the socket and not reached the program are the
+//   beginning of one FPDU, whose rest makes the fd readable. If an FPDU is larger than the
+//   program's buffer, its last byte stays in the socket. SO_RCVLOWAT keeps a beginning from waking
+//   a poller.
+// - No MSG_EOR, which keeps FPDUs in buffers of their own and costs bandwidth. Instead the record
+//   asks the send buffer for its room (SO_MEMINFO; without it, whether the fd is writable) when
+//   the room that it knew of is used up.
+// - A short read means that the socket is empty, as edge-triggered programs assume: a read goes on
+//   until the kernel has given less than it was asked for.
+// - One call moves several FPDUs: up to sixteen of at most 16 KiB by one sendmsg, and as many by
+//   one recvmsg.
+//
+// The bit that announces records in the hello is 4; an end whose bit is 2 has records without
+// urgent bytes, and the two refuse each other.
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
 

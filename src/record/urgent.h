@@ -2,6 +2,19 @@
 // An urgent FPDU that the program has read up to: it stands at the mark. TCP's reads stop at the urgent
 // pointer. Therefore all of the FPDU but its last byte, the front, is in the record then, and that
 // byte in the socket.
+//
+// sendmsg(MSG_OOB) sets TCP's urgent pointer to the urgent FPDU's last byte, so that SIGURG,
+// POLLPRI, EPOLLPRI and exceptfds are the kernel's own. The receiver's kernel has SO_OOBINLINE on;
+// otherwise it would take that byte out of the FPDU. SIOCATMARK tells whether the pointer is at
+// that byte; if not, a later urgent byte has overtaken this one, which is data then, as in TCP.
+// For recv(MSG_OOB) the record looks at everything in front of the pointer (MSG_PEEK). To take
+// POLLPRI back it turns SO_OOBINLINE off, calls recv(MSG_OOB) and turns it on again, with its rx
+// lock held, and never while the pointer is at the socket's next byte.
+// tests/prop/prop_record_urgent.c compares a record with TCP call by call. They differ in three
+// ways: a read at the mark with nothing behind it leaves the urgent byte to MSG_OOB; the fd may be
+// readable for an urgent FPDU alone until the program has called read or SIOCATMARK; and a program
+// that turns SO_OOBINLINE on after it has received the byte at the mark does not get that byte
+// again.
 #ifndef RECORD_URGENT_H
 #define RECORD_URGENT_H
 

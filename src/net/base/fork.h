@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The library around fork(2). An object with locks, threads or fds registers its handlers here once; one
 // pthread_atfork(3) serves all of them.
+//
+// Before a fork the watches' handlers are kept from running, then the locks are taken in the order
+// below, librdmacm's among them; the parent gives them back in reverse. In the child
+// aw_fork_generation grows, so that the parent's objects are known as such; the engine closes its
+// copies of the fds and has no thread; the locks of the parent's QPs and CQs are made anew, since
+// a thread of the parent may hold them; the QPs' sockets are left to the parent, so that its
+// connections end with it; channels start empty, with fds of their own under the same numbers. A
+// fork in a signal handler that has interrupted its thread under one of these locks takes none of
+// them, and its child cannot use verbs (aw_fork_check). The sockets library has handlers of its
+// own (xsock/process/fdtab_fork.c); the order of loading decides which come first.
 #ifndef NET_FORK_H
 #define NET_FORK_H
 

@@ -2,6 +2,11 @@
 // System calls that do not wait, for threads that hold locks. The C library's functions for them are cancellation points
 // (pthreads(7)) whether they wait or not: a thread of the program that is cancelled in one would leave its locks taken. These
 // are none. Results and errno are those of the functions whose names they have.
+//
+// Calls that make or destroy objects of verbs and rdma_cm hold cancellation back from their first
+// line to their last (AW_UNCANCELLED), also while they wait for the program to acknowledge events.
+// So do a reset of a QP, GID queries, the calls for multicast groups, and a fork. Calls that wait
+// for an event are cancellation points while they wait.
 #ifndef AW_NET_BASE_IO_NOW_H
 #define AW_NET_BASE_IO_NOW_H
 

@@ -1,5 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The inside of a conn, shared by its API (conn.c) and its states (conn_machine.c).
+//
+// state          end      meaning                                     next
+// WAITING        active   an earlier connection to the peer goes      CONNECTING
+//                         first, for 256 ms at most
+// CONNECTING     active   TCP's handshake is under way                SENDING, REFUSED
+// REFUSED        active   nobody listened; a pause of 1 to 64 ms,     CONNECTING
+//                         127 ms in all
+// SENDING        active   the socket has not taken all of the         AWAIT_REPLY
+//                         Request
+// AWAIT_REPLY    active   the Reply is due within 10 s (see below)    READY
+// READY          active   the peer accepted; the QP may take the      OVER
+//                         socket
+// AWAIT_REQUEST  passive  the Request is due within 10 s (see below)  DECIDING
+// DECIDING       passive  the program has the Request; no deadline    OVER
+// OVER           both     failed, rejected, answered, or taken by
+//                         the QP
+//
+// Every state but REFUSED and READY also goes to OVER by a failure. On a socket that the program
+// supplied, the 10 s begin with the frame's first byte. Over loopback TCP's handshake is over when
+// connect returns, so the Request leaves in the caller's thread. Start-up events are queued within
+// a handler and reported when it has returned (aw_watch_after), because the program that they wake
+// wants the locks that the handler holds.
 #ifndef NET_CONN_MACHINE_H
 #define NET_CONN_MACHINE_H
 

@@ -2,6 +2,12 @@
 // Handles SIGSEGV and SIGBUS of this process: a fault within a thread's frame ends what runs in
 // that frame; any other fault is the program's, and its handler is called as the kernel would have
 // called it.
+//
+// The first registration of memory installs the handler; every later one puts it in front again if
+// the program has installed another. A copy whose fault the handler would not see, because the
+// program's own handler is in front or the thread blocks the signals, is made by the kernel
+// (process_vm_readv), which is slower. Without CRCs TCP reads what has gone; the stream then ends
+// without a Terminate, since the peer may have half an FPDU.
 #ifndef NET_FAULT_H
 #define NET_FAULT_H
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The memory regions and bound windows of this process: STags from the system's random source,
 // look-up without a lock, deregistration that waits for a placement that runs. Pins nothing.
+//
+// STags are unguessable: the slot number goes through a keyed permutation, and eight more bits are
+// random. Deregistration also copies bytes that a full socket has not taken yet, so that nothing
+// reads the memory afterwards.
 #ifndef NET_MRTAB_H
 #define NET_MRTAB_H
 

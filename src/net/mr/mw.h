@@ -2,6 +2,10 @@
 // A memory window: an STag that a program binds to a part of an MR by a WR, as often as it likes.
 // The window keeps the STag's index; each binding has its own key. Type 1 serves every QP of the
 // PD. Type 2 serves only the QP that bound it, and only type 2 can be invalidated (RFC 5040 5.3).
+//
+// A thread that binds a window holds its QP's lock while it waits for placements through the old
+// binding. That cannot deadlock, since a thread that places waits for no lock. A program chooses
+// the lowest 8 bits of a type 2 rkey; the other bits of that WR's rkey are ignored.
 #ifndef NET_MW_H
 #define NET_MW_H
 

@@ -3,6 +3,13 @@
 // (net/stat/capture_layout.h). A thread that moves bytes writes the records, so that a process without a progress thread is
 // captured as well. It never waits for the capturer: a record that finds no room is dropped and counted. Callers hold
 // the QP lock.
+//
+// The process trusts the capturer in nothing but the distance between two positions, and ends a
+// run whose beat stands still for 10 s; capturers exclude each other by flock(2). A record begins
+// and ends with an FPDU, so that a dissector finds the stream again behind a gap. The command
+// makes up IP and TCP headers whose sequence numbers are stream positions, TCP's handshake, and
+// MPA's Request and Reply. Bytes that wait for a receive are given to the core more than once;
+// `seen` tells which ones were captured.
 #ifndef NET_CAPTURE_H
 #define NET_CAPTURE_H
 

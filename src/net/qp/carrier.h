@@ -4,6 +4,14 @@
 // stream begins over TCP. A move into memory (net/qp/move.h) changes the carrier of each direction
 // once, so that for a moment the two directions may have different ones. The caller of every function
 // here holds the QP lock.
+//
+// The core sees FPDUs in either case. It gives the messages of a move to the driver (qp->move) and
+// makes and checks no CRC in a direction that has moved. FPDUs in memory are read where they lie:
+// a ring is mapped twice in a row, so that each FPDU is in one piece (aw_rx_lent), and only one
+// that waits for its receive goes into a stage. No post is held there, because a post needs no
+// system call. A QP that nobody polls marks itself `asleep` in the memory; the peer then rings a
+// bell (net/qp/bells.h). A QP lent to pollers does not sleep, and the progress thread listens to
+// its socket for the end alone.
 #ifndef NET_CARRIER_H
 #define NET_CARRIER_H
 

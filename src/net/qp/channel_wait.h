@@ -2,6 +2,18 @@
 // A thread's sleep on a completion channel. The thread that waits for an event also serves the QPs
 // that the progress thread has lent to the channel (net/qp/lend.h), so an arrival wakes that thread
 // alone.
+//
+// A thread sleeps in an epoll set of the channel, which contains the channel's fd. A QP is lent to
+// the channel if all its CQs, or all its armed ones, belong to the channel, a thread sleeps there
+// or woke less than 10 ms ago, and the last two arrivals were less than 10 ms apart. The QPs
+// return to the progress thread when nobody sleeps there any more, or after 10 ms without an
+// arrival, so that no tick runs while a process sleeps. Between two such sleeps the first two vain
+// polls ask no socket, since the next sleep does.
+//
+// The channel's fd is readable only while ibv_get_cq_event has an event: a program that waits for
+// the fd by poll(2) may take a failure to get one for fatal, as Gloo does. No socket may wake such
+// a program, so the progress thread serves its QPs and raises the fd, and each message wakes two
+// threads.
 #ifndef NET_CHANNEL_WAIT_H
 #define NET_CHANNEL_WAIT_H
 

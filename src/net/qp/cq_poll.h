@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The QPs that use a CQ, and the thread that polls it: where the CQ is empty, the poller serves them.
 // A CQ (net/cq/cq.h) itself knows no QP.
+//
+// Up to four QPs are asked by their sockets, more through an epoll set, which a CQ of more than 64
+// QPs always has; QPs with a stream through memory are in no set, and 16 of them are looked at in
+// turn. A thread that has to come back to such a QP asks epoll for EPOLLOUT, which the socket
+// always reports at once. A poller that finds nothing while a socket is full gives its CPU away,
+// because the peer may be waiting for it; after 64 polls of memory in vain it does so as well.
 #ifndef NET_CQ_POLL_H
 #define NET_CQ_POLL_H
 

@@ -4,6 +4,21 @@
 // has carried so much that this pays, and names it in a hello; the initiator opens it and answers
 // with its verdict. Each end marks its last FPDU over TCP, behind which its bytes are in the memory.
 // The caller of every function here holds the QP lock.
+//
+// state    end        meaning                            next
+// COUNTS   responder  the stream has carried too little  OFFERED, with a hello; NEVER without
+//                                                        memory or if the stream ends
+// OFFERED  responder  the verdict is due                 NEVER. On the secret `in` becomes memory
+//                                                        and a last is sent, behind which `out` is
+//                                                        memory; on zeros the stream stays on TCP
+// AWAITS   initiator  a hello may come                   LEAVES, with a verdict for memory, behind
+//                                                        which `out` is memory; NEVER, with a
+//                                                        verdict of zeros
+// LEAVES   initiator  the responder's last is due        NEVER: `in` is memory
+// NEVER    both       settled, or not agreed on
+//
+// A message of the move in any other state is answered with a Terminate. An end that closes in
+// OFFERED, or with a message due, sends its FIN once the move is settled (aw_move_holds_end).
 #ifndef NET_MOVE_H
 #define NET_MOVE_H
 

@@ -2,6 +2,11 @@
 // A QP in user space: the core's machine, its lock, and the TCP socket under it. Posts transmit
 // inline; pollers and the progress thread receive. Set-up gives it a socket (aw_uqp_attach); the
 // stream's end takes it away again.
+//
+// A QP refers to the roce persona and to datagrams only through struct aw_uqp_kind, whose
+// functions run at a QP's birth, for its number and at its end, never for a message; verbs chooses
+// between stream and datagram as it posts. CQs and windows refer to a QP by the part of it that
+// they declare themselves (struct aw_cq_user, struct aw_mw_user).
 #ifndef NET_UQP_H
 #define NET_UQP_H
 

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Inside the user-space QP: moving bytes. Callers hold the QP lock.
+//
+// Every payload is copied into the batch, and the CRC is that of the copy, since the program, or a
+// peer that may write there, can change a payload at any time; only without CRCs do large payloads
+// of WRs stay in the program's memory. The rest of a batch that the socket does not take stays in
+// the batch until poll(2) reports room, which TCP does once a third of the send buffer is free.
+// Between two ends of one host the send buffer is bounded to what a cache holds. If memory for a
+// stage is missing, the bytes wait in the socket, and the progress thread tries again every 10 ms.
 #ifndef NET_UQP_IO_H
 #define NET_UQP_IO_H
 

@@ -3,6 +3,14 @@
 // connection with MPA to its peer QP. No function blocks, either end may be first, and one
 // direction through a firewall is enough: both ends call, and the rules of net/roce/pair.h decide.
 // The lock is taken before the QP's.
+//
+// The peer's leaving raises no event in this persona (aw_uqp_ends_quietly): the core stays in RTS
+// without a socket until something is posted and the QP's time-out is over. A stream that ends
+// before either program has sent a message on it (`touched`) is no loss, since the peer's QP may
+// have been reset: the QP goes back to IDLE (aw_qp_recall) and waits for the next connection. So a
+// QP reads what its socket has before its first message, local operations count as no use, and a
+// conn that is accepted just as its QP is reset closes without a Terminate (plain_end of
+// net/conn/conn.h).
 #ifndef NET_RC_H
 #define NET_RC_H
 

@@ -4,6 +4,13 @@
 // last one that is given back closes it. Without the memfd every row is NULL, and nothing else
 // changes. A write is a relaxed store by the thread that owns the object, no system call and no
 // lock.
+//
+// The core adds a QP's FPDUs, messages and bytes to its row (core/count.h); the thread that
+// releases a QP's lock writes the lengths of its queues. 'anywarp stat' finds the memfd in
+// /proc/PID/fd, so the kernel's rule for that directory decides who may read it; it copies the
+// table by pread and finds a stream's addresses and round trip time by sock_diag(7). After a fork
+// the child maps memory of its own over the parent's rows, so that inherited objects can still
+// write theirs, and makes a table when it opens a device.
 #ifndef NET_STAT_H
 #define NET_STAT_H
 

@@ -2,6 +2,11 @@
 // A UD QP: it has the queues, CQs and number of any QP (net/qp/uqp.h), but its own states, and
 // datagrams in place of a stream. One WR is one UDP datagram; it completes when the kernel has
 // taken it. An arriving datagram takes a receive or is dropped without notice. docs/roce-ud.md.
+//
+// The core of a UD QP knows only IDLE and ERROR, which flushes. A CQ keeps the sockets of its UD
+// QPs apart from those of its RC QPs (net/cq/cq_sock.c). The progress thread reads a socket while
+// nobody polls; it stops listening while pollers come, checks every millisecond whether they still
+// do, and listens again at once when a CQ is armed.
 #ifndef NET_UD_H
 #define NET_UD_H
 

@@ -4,6 +4,11 @@
 // are of one build, and no request comes from the network. A program that has changed its user
 // keeps its socket to the proxy process. The proxy process therefore trusts nothing in a request
 // that the kernel can tell it: a request names a socket by an fd, and the kernel names the sender.
+//
+// The program itself sets the socket options that the proxy process does not keep, on the TCP
+// socket that the proxy process lends it for the call. The proxy process maps no memory of the
+// program's. The name of a socket that comes with an fd from another process is believed if that
+// process is of the same user or of root (process/name.h).
 #ifndef XSOCK_BASE_REQUEST_H
 #define XSOCK_BASE_REQUEST_H
 

@@ -2,6 +2,10 @@
 // The executor: the one thread of a library that goes on with work while the program does something else. A job is one kind
 // of that work. The thread serves all jobs, sleeps until a fd or the time that one of them waits for, and serves them all
 // again. It starts with the first job, and is not in the child of a fork, which starts its jobs anew.
+//
+// The progress thread of libibverbs cannot do this work: its own takes microseconds, while a job
+// may call rdma_cm, which waits for the progress thread. Threads of their own do what copies
+// payload (ext/ext_pump.c) or waits in a system call (proxy/closer.h).
 #ifndef XSOCK_ENDPOINT_EXECUTOR_H
 #define XSOCK_ENDPOINT_EXECUTOR_H
 

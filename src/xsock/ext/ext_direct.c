@@ -3,6 +3,18 @@
 // that may wait takes them from there, in the program's thread. The pair stays what other processes,
 // poll(2) and stdio see; bytes that are in it go first. While reads are direct, the pump leaves the
 // peer's bytes alone; it serves them again when no read has come for PATIENCE_MS.
+//
+// The pump takes from the pair what the endpoint has room for and keeps no bytes itself; a byte
+// that goes through it costs two wake-ups a message at each end. A poll, epoll_ctl, FIONREAD,
+// shutdown for reading, SO_RCVLOWAT, a second reading thread and iwarp_recv_async end direct reads
+// at once (aw_ext_end_direct). A signal handler that has interrupted a waiting read, and a process
+// in a sandbox, use the pair.
+//
+// The wrappers of close, close_range and dup2 tell the engine before a connection's last fd goes
+// (ext_closing): receives end, sends from unregistered memory go on from copies, the completion
+// queue's fd is closed. The pump stays until what was posted has completed. If a region is still
+// registered, which needs the PD, the endpoint is hung up (aw_xs_ep_hang_up) and closed with the
+// last region.
 #include "xsock/ext/ext.h"
 
 #include <errno.h>

@@ -3,6 +3,21 @@
 // becomes by exec. The memory holds no pointers. A slot belongs to the processes that hold it; the
 // last one that gives it up frees it. Functions here take no lock but short ones of their own.
 // Called by this directory and preload/.
+//
+// A slot has a robust lock for each half of its record. The process that gets the lock of one
+// killed in the tx half goes on by the note of record/intent.h, as TCP_INFO and SIOCOUTQ say how
+// much TCP has taken. A death in the rx half, or after TCP took a part of an FPDU, breaks the
+// connection. Each slot counts its processes: the parent counts the child before a fork or spawn.
+// A variable of an exec has a bit for each slot; the new program has the record of each slot whose
+// inode is among its fds. Each process also locks the byte of each slot that it holds (fcntl),
+// which the kernel releases with the process; once in 64 takes, or when no slot is free, a process
+// frees the slots that nobody has locked (aw_arena_sweep). A child's hold is marked until the
+// child has locked its slots, since the parent may sweep before the child has run. The arena is
+// mapped by stretches of 64 slots (9.5 MB), because a program may limit its address space.
+//
+// Records are shared because a bridge at each fork costs too much: redis with 50 clients fell from
+// 82,000 to 50,000 requests a second at its first BGSAVE, and a fork with a thousand connections
+// took 211 ms instead of 1 ms.
 #ifndef XSOCK_FRAMED_ARENA_H
 #define XSOCK_FRAMED_ARENA_H
 

@@ -2,6 +2,20 @@
 // Bridges for what wrappers cannot follow: stdio, programs without this library, strict sandboxes,
 // receivers of SCM_RIGHTS. The fd becomes one end of a pair, and the proxy process works on the
 // record. Called by wrap/ and preload/; the functions take the fd table's lock.
+//
+// The proxy process takes a share of the slot and works on the record as one more holder. Other
+// holders must not read the stream beside the pair: the slot names its proxy process, and their
+// next read, write, poll or epoll_wait fetches the same end of the pair from it. Until then the
+// proxy process keeps a copy of that end, and the TCP socket stays readable while the pair has
+// unread bytes: the proxy process puts bytes into the pair by MSG_PEEK and drops them from the
+// socket once they are read, or once an urgent byte or the stream's end has to be told behind
+// them. So a thread that sleeps on the socket wakes and makes that call. A thread of the bridging
+// process that slept in a read has a duplicate of the socket; once that gives it nothing, it goes
+// on with the pair. A relative can follow only with the same proxy process, so fork and vfork
+// start one if there are records.
+//
+// On a bridged fd a wrapper makes the program's own system call and no other, because sandboxes
+// may allow no other.
 #ifndef XSOCK_FRAMED_BRIDGE_H
 #define XSOCK_FRAMED_BRIDGE_H
 

@@ -3,6 +3,16 @@
 // program writes into FPDUs, and FPDUs into what it reads (record/record.h). The kernel does all
 // else that a program does with an fd. ANYWARP_SOCKETS_RECORD=off: no connection is FRAMED. Called
 // by wrap/ and preload/; the functions take the locks that they need.
+//
+// A write: the wrapper (wrap/io.c) makes the first I/O if it is due and calls aw_framed_transmit
+// (send.c). That takes the tx half's lock, with signal handlers and cancellation put off
+// (process/shield.h), and calls aw_record_send, which sends what is left of an earlier FPDU,
+// copies the program's bytes into up to sixteen new ones and sends them by one sendmsg. If the
+// kernel took an FPDU in part, a thread sends the rest (aw_slot_flush_later); before a fork, an
+// exec or the last close the connection is bridged instead, because that thread ends with the
+// process. If the socket is full, a blocking call waits in poll(2) without the lock. If the fd has
+// become BRIDGED meanwhile, the call goes on as libc's. The kernel reports a reset once: a call
+// that has moved bytes returns their count, and the slot keeps the reset for the next call.
 #ifndef XSOCK_FRAMED_FRAMED_H
 #define XSOCK_FRAMED_FRAMED_H
 

@@ -2,6 +2,24 @@
 // The first I/O: the program uses a connected socket of iWARP mode for the first time. The calling
 // thread decides how the connection begins (verdict.h), starts MPA, and swaps the socket where the proxy process carries it. Callers
 // hold no lock.
+//
+// A socket in `on` is a kernel TCP socket until its stream starts MPA (RFC 5044 7.1.3): the kernel
+// holds a connection that waits in a backlog, in a forked child or across an exec. A client sends
+// a record's Request, whose revision no other MPA accepts, and its FPDUs right behind it; by the
+// rule `rsockets`, or without records, it sends an endpoint's Request. Until the Request is whole,
+// the server's program finds the connection neither readable nor writable. A peer that sends
+// something else, or nothing for ten seconds, is an error: the connection is shut down, which
+// wakes the threads that wait for it, and the call fails with EPROTO. Threads that wait in poll(2)
+// see to the deadlines (overdue.h).
+//
+// A server sends the Reply at once, unless the client's stream has ended. If the two cross, the
+// kernel answers the Reply with a reset, which drops bytes on both sides; so the proxy process has
+// the connection of a client that closes before the Reply has come (aw_answer_is_owed). An
+// accepted connection that has not begun may be begun by any process that has it; before a fork or
+// spawn it gets a slot, by which one process's first I/O begins the record for all. Where nobody
+// can wait for the Request (a passed fd, stdio, a program without the library) the proxy process
+// does. A close or exit with an unread Request answers it first. A fork waits for a connect that
+// is under way, and in the child that socket is not connected.
 #ifndef XSOCK_PRELOAD_FIRST_IO_H
 #define XSOCK_PRELOAD_FIRST_IO_H
 

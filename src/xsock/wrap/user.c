@@ -2,6 +2,14 @@
 // Wrappers: setuid and its kin. A process that becomes another user for good gives up the records
 // that it shares with its relatives, however many threads it has: the proxy process of its former user
 // has their connections from then on. No process has a mapping of another user's records.
+//
+// A process becomes another user for good when none of its three user ids is that of the arena's
+// maker. Before the call it exports its records, and the connections that its relatives may begin,
+// ends those that it could not export, waits until no thread is in a record, and puts empty memory
+// in the arena's place; it may open an arena of its own. Meanwhile no other thread begins a
+// record. A process whose three ids differ opens none. The proxy process maps an arena only of its
+// own user; of another user's process it takes a copy of the slot, which that process must hold
+// alone, and judges each number in it (record/sound.c).
 #include <sys/syscall.h>
 #include <unistd.h>
 
