@@ -33,6 +33,10 @@ if(AW_WERROR)
 	add_compile_options(-Werror)
 endif()
 
+if(AW_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+	add_compile_definitions(AW_CHECK_HELD) # base/thread_safety.h
+endif()
+
 if(AW_FUZZ)
 	if(NOT CMAKE_C_COMPILER_ID STREQUAL "Clang")
 		message(FATAL_ERROR "AW_FUZZ needs clang: configure with -DCMAKE_C_COMPILER=clang "

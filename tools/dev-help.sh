@@ -34,7 +34,7 @@ usage: ./dev COMMAND [ARGUMENTS]
   package                  Debian packages of the work tree in build/package: the command, its libraries, the
                            headers, the kernel module's sources for DKMS
   package wheel            a wheel of the command and the libraries for pip, and its sdist, in build/package
-  lint [--fix]             format, include arrows, freestanding, size, tags, words, paths, licence, version
+  lint [--fix]             format, include arrows, locks, freestanding, size, tags, words, paths, licence, version
   rfc [--quiet] [RFC ...]  every MUST of the RFCs, the code that keeps it and the test; fails on a hole
   fuzz [TARGET] [SECONDS]  fuzz one target, or each in turn (default 60 seconds)
   fuzz --long [TARGET] [MINUTES]  fuzz for CPU minutes (default 30), renew the corpora, print the coverage

@@ -40,7 +40,7 @@ packages_apps="memcached libmemcached-tools postgresql $ganglia python3-grpcio o
 packages_package="$packages_build git debhelper dh-dkms libtirpc-dev"
 packages_wheel="$packages_build git python3-venv"
 packages_test_package="$packages_package $packages_wheel $packages_distro python3-pytest python3-seccomp python3-yaml iproute2 lintian"
-packages_lint="$packages_build git clang-format-14"
+packages_lint="$packages_build git clang clang-format-14"
 
 say() {
 	printf '== %s\n' "$*"

@@ -30,7 +30,7 @@ need_packages "$packages_lint"
 [ -z "${1:-}" ] || tools/check-format --fix
 
 lint tools/check-format
-for check in arrows owners size tags words paths licence version; do
+for check in arrows owners locks size tags words paths licence version; do
 	lint "tools/check-$check" --self-test
 	lint "tools/check-$check"
 done

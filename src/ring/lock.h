@@ -4,25 +4,26 @@
 #ifndef RING_LOCK_H
 #define RING_LOCK_H
 
-#include <pthread.h>
 #include <stdint.h>
+
+#include "base/thread_safety.h"
 
 extern _Thread_local volatile uint32_t aw_locks_held __attribute__((tls_model("initial-exec")));
 
-static inline void aw_lock(pthread_mutex_t *lock)
+static inline void aw_lock(aw_mutex *lock) AW_ACQUIRE(*lock)
 {
 	aw_locks_held++;
 	pthread_mutex_lock(lock);
 }
 
-static inline void aw_unlock(pthread_mutex_t *lock)
+static inline void aw_unlock(aw_mutex *lock) AW_RELEASE(*lock)
 {
 	pthread_mutex_unlock(lock);
 	aw_locks_held--;
 }
 
 /* 0, or EBUSY. */
-static inline int aw_trylock(pthread_mutex_t *lock)
+static inline int aw_trylock(aw_mutex *lock) AW_TRY_ACQUIRE(0, *lock)
 {
 	aw_locks_held++;
 	int err = pthread_mutex_trylock(lock);
