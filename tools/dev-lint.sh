@@ -11,15 +11,12 @@ lint() {
 }
 
 lint_end() {
-	local i failed=0
+	local i word failed=0
 	for i in "${!lint_names[@]}"; do
-		if wait "${lint_processes[i]}"; then
-			printf 'ok    %s\n' "${lint_names[i]}"
-		else
-			cat "$lint_folder/$i"
-			printf 'FAIL  %s\n' "${lint_names[i]}"
-			failed=1
-		fi
+		word=ok
+		wait "${lint_processes[i]}" || word=FAIL failed=1
+		cat "$lint_folder/$i"
+		printf '%-5s %s\n' "$word" "${lint_names[i]}"
 	done
 	return "$failed"
 }
