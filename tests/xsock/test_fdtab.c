@@ -10,6 +10,9 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,11 +28,16 @@ const struct aw_fdtab_hooks aw_fdtab_hooks = { .settle = count_settled };
 
 static int new_socket(enum aw_fd_state state)
 {
-	struct aw_sock like = { .state = state, .mode = AW_XS_ON };
+	bool starts = state == AW_FD_STARTING; /* a socket does not begin so */
+	struct aw_sock like = { .state = starts ? AW_FD_PENDING : state, .mode = AW_XS_ON };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	assert_true(fd >= 0);
 	assert_true(aw_fdtab_add(fd, &like));
+	aw_fdtab_lock();
+	if (starts)
+		aw_fdtab_set_state(aw_fdtab_get(fd), AW_FD_STARTING);
+	aw_fdtab_unlock();
 	return fd;
 }
 
@@ -129,6 +137,9 @@ static void fdtab__shares_a_socket_among_its_fds(void **state)
 	(void)state;
 	sock = get(fd);
 	assert_ptr_equal(get(other), sock);
+	aw_fdtab_lock();
+	aw_fdtab_set_state(sock, AW_FD_STARTING);
+	aw_fdtab_unlock();
 	aw_fdtab_lock();
 	assert_int_equal(aw_fdtab_next_fd(sock, -1), fd);
 	assert_int_equal(aw_fdtab_next_fd(sock, fd), other);
@@ -393,6 +404,68 @@ static void fdtab__finds_the_next_that_is_wanted(void **state)
 	end_socket(second);
 }
 
+/* What follows each state, told once more than in fd_state.h; from NONE: in what a socket may begin. */
+static const char *const follows[AW_FD_STATES] = {
+	[AW_FD_NONE] = "candidate listener bridged framed connecting pending",
+	[AW_FD_CANDIDATE] = "none connecting pending starting",
+	[AW_FD_LISTENER] = "none pending starting",
+	[AW_FD_BRIDGED] = "none",
+	[AW_FD_INTERNAL] = "",
+	[AW_FD_FRAMED] = "none starting",
+	[AW_FD_CONNECTING] = "none candidate pending starting",
+	[AW_FD_PENDING] = "none pending starting",
+	[AW_FD_STARTING] = "none candidate bridged framed pending",
+	[AW_FD_LEAVING] = "",
+};
+static const char *const names[AW_FD_STATES] = {
+	"none",	  "candidate",	"listener", "bridged",	"internal",
+	"framed", "connecting", "pending",  "starting", "leaving",
+};
+
+static void fd_state__has_these_arrows_and_no_other(void **state)
+{
+	(void)state;
+	for (int from = 0; from < AW_FD_STATES; from++)
+		for (int to = 0; to < AW_FD_STATES; to++)
+			assert_int_equal(aw_fd_state_leads_to((enum aw_fd_state)from,
+							      (enum aw_fd_state)to),
+					 strstr(follows[from], names[to]) != NULL);
+}
+
+/* Returns how a child ends that takes a socket from one state to another; from NONE: that adds one. */
+static int status_of_arrow(enum aw_fd_state from, enum aw_fd_state to)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0) {
+		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 });
+		signal(SIGABRT, SIG_DFL);
+		dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+		if (from == AW_FD_NONE)
+			_exit(new_socket(to) < 0);
+		aw_fdtab_set_state(get(new_socket(from)), to);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static bool is_aborted(int status)
+{
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static void fdtab__asserts_the_arrow(void **state)
+{
+	(void)state;
+	assert_int_equal(status_of_arrow(AW_FD_NONE, AW_FD_BRIDGED), 0);
+	assert_true(is_aborted(status_of_arrow(AW_FD_NONE, AW_FD_LEAVING)));
+	assert_int_equal(status_of_arrow(AW_FD_STARTING, AW_FD_FRAMED), 0);
+	assert_true(is_aborted(status_of_arrow(AW_FD_PENDING, AW_FD_FRAMED)));
+	assert_true(is_aborted(status_of_arrow(AW_FD_BRIDGED, AW_FD_FRAMED)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -414,6 +487,8 @@ int main(void)
 		cmocka_unit_test(fdtab__wakes_who_waits_for_a_start),
 		cmocka_unit_test(fdtab__an_accepted_socket_is_shared_by_a_fork),
 		cmocka_unit_test(fdtab__finds_the_next_that_is_wanted),
+		cmocka_unit_test(fd_state__has_these_arrows_and_no_other),
+		cmocka_unit_test(fdtab__asserts_the_arrow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

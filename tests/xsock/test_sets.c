@@ -16,9 +16,9 @@ struct scene {
 };
 
 /* fd, one end of a pair, is to be swapped for pair[0]. */
-static void open_scene(struct scene *s, uint32_t events)
+static void open_scene_in(enum aw_fd_state state, struct scene *s, uint32_t events)
 {
-	struct aw_sock like = { .state = AW_FD_PENDING };
+	struct aw_sock like = { .state = state };
 	struct epoll_event event = { .events = events, .data.u64 = 77 };
 	int old[2];
 
@@ -32,6 +32,11 @@ static void open_scene(struct scene *s, uint32_t events)
 	aw_fdtab_lock();
 	s->sock = aw_fdtab_get(s->fd);
 	aw_registration_note(s->sock, s->epfd, EPOLL_CTL_ADD, s->fd, &event, false);
+}
+
+static void open_scene(struct scene *s, uint32_t events)
+{
+	open_scene_in(AW_FD_PENDING, s, events);
 }
 
 static void close_scene(struct scene *s)
@@ -158,8 +163,7 @@ static void watch__widens_and_narrows(void **state)
 	struct scene s;
 
 	(void)state;
-	open_scene(&s, EPOLLIN);
-	aw_fdtab_set_state(s.sock, AW_FD_CONNECTING);
+	open_scene_in(AW_FD_CONNECTING, &s, EPOLLIN);
 	assert_int_equal(aw_registration_swap(s.sock, s.fd, s.pair[0]), 0);
 	aw_registration_widen(s.sock);
 	assert_int_equal(told(&s), EPOLLOUT);

@@ -136,14 +136,16 @@ static bool is_undecided(enum aw_fd_state state)
 
 void aw_fdtab_store_state(int fd, enum aw_fd_state state)
 {
+	assert(aw_fd_state_is_numbers(state));
 	atomic_store_explicit(&aw_fdtab_states[fd], (uint8_t)state, memory_order_relaxed);
 }
 
+/* Has the number show what its socket is. */
 static void store_sock(int fd, const struct aw_sock *sock)
 {
 	if (sock->slot)
 		atomic_store(&aw_fdtab_slots[fd], sock->slot);
-	aw_fdtab_store_state(fd, sock->state);
+	atomic_store_explicit(&aw_fdtab_states[fd], (uint8_t)sock->state, memory_order_relaxed);
 }
 
 /* Adds one, which may be -1, to the counters of sockets that state belongs to. */
@@ -291,6 +293,7 @@ static struct aw_sock *add_socket(int fd, const struct aw_sock *like)
 	sock = aw_pool_alloc(&pool);
 	if (!sock)
 		return NULL;
+	assert(aw_fd_state_leads_to(AW_FD_NONE, like->state));
 	*sock = *like;
 	sock->fds = sock->users = sock->sleepers = 0;
 	sock->registrations = NULL;
@@ -437,6 +440,7 @@ int aw_fdtab_next_fd(const struct aw_sock *sock, int after)
 
 void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state)
 {
+	assert(aw_fd_state_leads_to(sock->state, state));
 	count_state(state, 1);
 	count_state(sock->state, -1u);
 	if (sock->state == AW_FD_STARTING)

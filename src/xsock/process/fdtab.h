@@ -55,27 +55,11 @@
 
 #include "xsock/base/ip.h"
 #include "xsock/base/rules.h"
+#include "xsock/process/fd_state.h"
 #include "xsock/process/memory.h"
 
 /* fds from this number on are never in iWARP mode. */
 #define AW_FDTAB_MAX 65536
-
-/*
- * An fd's state. From CONNECTING on the socket is undecided: a wrapper calls aw_first_io
- * (preload/first_io.h) before libc's function.
- */
-enum aw_fd_state {
-	AW_FD_NONE, /* the library does nothing with the fd */
-	AW_FD_CANDIDATE, /* a stream socket that is neither connected nor listens */
-	AW_FD_LISTENER,
-	AW_FD_BRIDGED, /* one end of a pair; the other: the proxy process's or, if extended, libanywarp-xsock.so's */
-	AW_FD_INTERNAL, /* the fd is the library's own, and hidden from the program */
-	AW_FD_FRAMED, /* the fd is the TCP socket, with a record beside it */
-	AW_FD_CONNECTING, /* connect is under way, or done and the program has not looked */
-	AW_FD_PENDING, /* connected, and still TCP: MPA starts at the first I/O */
-	AW_FD_STARTING, /* a thread runs MPA start-up on the socket, or bridges it */
-	AW_FD_LEAVING, /* a thread gives the number another file, or closes it (struct aw_change) */
-};
 
 enum aw_role {
 	AW_ROLE_ACTIVE = 1, /* sends the MPA Request */
@@ -274,7 +258,7 @@ void aw_fdtab_mark(int fd);
 bool aw_fdtab_is_shared(int fd);
 /*
  * Adds a new socket with fd as its only fd, and forgets what fd was before. Copies like, except its
- * file and its counts. False: no memory, a number beyond the table, or a child of vfork, which must
+ * file and its counts; NONE leads to its state. False: no memory, a number beyond the table, or a child of vfork, which must
  * not change its parent's table.
  */
 bool aw_fdtab_add(int fd, const struct aw_sock *like);
@@ -337,6 +321,7 @@ struct aw_sock *aw_fdtab_get(int fd);
 struct aw_sock *aw_fdtab_get_or_add(int fd);
 /* Returns the lowest fd of the socket above after, or -1. Pass -1 for the first fd. */
 int aw_fdtab_next_fd(const struct aw_sock *sock, int after);
+/* The only function that changes a socket's state; asserts the arrow (fd_state.h). */
 void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state);
 /* Puts fd, which may be 0, beside the socket. */
 void aw_fdtab_set_beside(struct aw_sock *sock, int fd);

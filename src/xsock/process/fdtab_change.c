@@ -228,7 +228,7 @@ static struct aw_slot *begin_leaving(struct aw_change *change)
 	before = aw_fdtab_get_started(fd);
 	if (before && before == change->next)
 		return NULL; /* the number stays one of its socket's */
-	change->before = before ? AW_FD_NONE : aw_fdtab_state(fd);
+	change->before = before || entry->sock ? AW_FD_NONE : aw_fdtab_state(fd);
 	if (!before && !change->next) {
 		aw_fdtab_detach(fd, AW_FD_NONE);
 		return NULL;
