@@ -63,27 +63,6 @@ bool aw_frame_is_right(const uint8_t *frame, size_t payload)
 	return get_le32(frame + len) == crc_of(frame, len);
 }
 
-/* Checks a segment of this stream by RFC 5041 7.1 and RFC 5040 5.1. */
-static enum aw_error judge_ddp(const struct ddp_hdr *ddp, uint32_t msn)
-{
-	enum rdmap_opcode op;
-	enum aw_error error = rdmap_ctrl_get(ddp->ulp_ctrl, ddp->tagged, ddp->qn, &op);
-
-	if (error)
-		return error;
-	if (ddp->tagged)
-		return AW_E_DDP_TAGGED_STAG;
-	if (op == RDMAP_TERMINATE)
-		return AW_E_MPA_CLOSED;
-	if (op != RDMAP_SEND && op != RDMAP_SEND_SE)
-		return AW_E_RDMAP_OPCODE;
-	if (ddp->msn != msn)
-		return AW_E_DDP_MSN_RANGE;
-	if (ddp->mo != 0 || !ddp->last)
-		return AW_E_DDP_MO;
-	return AW_OK;
-}
-
 bool aw_frame_payload(const uint8_t head[FPDU_LEN_FIELD], size_t *payload)
 {
 	size_t ulpdu = get_be16(head);
@@ -94,10 +73,24 @@ bool aw_frame_payload(const uint8_t head[FPDU_LEN_FIELD], size_t *payload)
 	return true;
 }
 
+/* RFC 5041 7.1 and RFC 5040 5.1. */
 enum aw_error aw_frame_judge(const uint8_t head[AW_FRAME_HEAD], uint32_t msn)
 {
 	struct ddp_hdr ddp;
+	enum rdmap_opcode op;
 	enum aw_error error = ddp_get(head + FPDU_LEN_FIELD, get_be16(head), &ddp);
 
-	return error ? error : judge_ddp(&ddp, msn);
+	if (!error)
+		error = rdmap_ctrl_get(ddp.ulp_ctrl, ddp.tagged, ddp.qn, &op);
+	if (error)
+		return error;
+	if (ddp.tagged)
+		return AW_E_DDP_TAGGED_STAG;
+	if (op == RDMAP_TERMINATE)
+		return AW_E_MPA_CLOSED;
+	if (op != RDMAP_SEND && op != RDMAP_SEND_SE)
+		return AW_E_RDMAP_OPCODE;
+	if (ddp.msn != msn)
+		return AW_E_DDP_MSN_RANGE;
+	return ddp.mo != 0 || !ddp.last ? AW_E_DDP_MO : AW_OK;
 }

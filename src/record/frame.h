@@ -22,14 +22,9 @@
 #define AW_FRAME_PAYLOAD_MAX 16384u
 #define AW_FRAME_MAX (AW_FRAME_HEAD + AW_FRAME_PAYLOAD_MAX + AW_FRAME_TRAILER_MAX)
 
-static inline size_t aw_frame_trailer_len(size_t payload)
-{
-	return fpdu_pad(DDP_UNTAGGED_LEN + payload) + FPDU_CRC_LEN;
-}
-
 static inline size_t aw_frame_len(size_t payload)
 {
-	return AW_FRAME_HEAD + payload + aw_frame_trailer_len(payload);
+	return fpdu_size(DDP_UNTAGGED_LEN + payload);
 }
 
 /* Writes a header; payload is 1 to AW_FRAME_PAYLOAD_MAX. */

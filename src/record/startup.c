@@ -2,11 +2,6 @@
 // The start-up frames of a record.
 #include "record/startup.h"
 
-#include "wire/mpa.h"
-
-_Static_assert(AW_STARTUP_HEAD == MPA_HDR_LEN, "the header is MPA's");
-_Static_assert(AW_STARTUP_MAX == MPA_FRAME_MAX, "so is the bound");
-
 /*
  * No revision of MPA: another implementation refuses such a Request (RFC 5044 7.1.1 knows 1, RFC 6581 adds 2), and no program
  * above it sees a connection. FPDUs may follow the Request at once, which RFC 5044 forbids.
@@ -26,16 +21,6 @@ size_t aw_startup_put(uint8_t *frame, bool reply, const void *data, size_t len)
 	return mpa_build(&mpa, frame);
 }
 
-/*
- * MPA_FLAG_CRC may be missing: an end that wants no CRCs gets them from one that wants them. No
- * record knows markers.
- */
-static bool is_for_records(const struct mpa_frame *mpa, bool reply)
-{
-	return mpa->kind == (reply ? MPA_REPLY : MPA_REQUEST) && mpa->revision == REVISION &&
-	       !(mpa->flags & (MPA_FLAG_MARKERS | MPA_FLAG_REJECT));
-}
-
 enum aw_startup aw_startup_get(const uint8_t *bytes, size_t len, bool reply, size_t *used,
 			       const uint8_t **data, size_t *data_len)
 {
@@ -43,7 +28,9 @@ enum aw_startup aw_startup_get(const uint8_t *bytes, size_t len, bool reply, siz
 
 	switch (mpa_parse(bytes, len, &mpa, used)) {
 	case MPA_PARSE_OK:
-		if (!is_for_records(&mpa, reply))
+		/* MPA_FLAG_CRC may be missing: an end that wants no CRCs gets them from one that wants them. */
+		if (mpa.kind != (reply ? MPA_REPLY : MPA_REQUEST) || mpa.revision != REVISION ||
+		    mpa.flags & (MPA_FLAG_MARKERS | MPA_FLAG_REJECT))
 			return AW_STARTUP_WRONG;
 		*data = mpa.pd;
 		*data_len = mpa.pd_len;

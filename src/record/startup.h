@@ -4,13 +4,10 @@
 #ifndef RECORD_STARTUP_H
 #define RECORD_STARTUP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "wire/mpa.h"
 
-#define AW_STARTUP_HEAD 20 /* bytes in front of the private data */
-#define AW_STARTUP_PRIVATE_MAX 512
-#define AW_STARTUP_MAX (AW_STARTUP_HEAD + AW_STARTUP_PRIVATE_MAX)
+#define AW_STARTUP_HEAD MPA_HDR_LEN
+#define AW_STARTUP_MAX MPA_FRAME_MAX
 
 enum aw_startup {
 	AW_STARTUP_MORE, /* the beginning of a frame */

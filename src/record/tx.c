@@ -8,10 +8,7 @@
 #include "record/cursor.h"
 #include "record/intent.h"
 
-#include "wire/crc32c.h"
-#include "wire/octets.h"
-#include "wire/rdmap.h"
-#include "wire/term.h"
+#include "core/setup_term.h"
 
 #include <errno.h>
 #include <linux/sock_diag.h>
@@ -24,8 +21,6 @@
 #define OVERHEAD 2u
 /* The kernel calls an fd writable when at least this part of the send buffer's limit is free. */
 #define WRITABLE_PART 3u
-
-#define TERMINATE_LEN (FPDU_LEN_FIELD + DDP_UNTAGGED_LEN + TERM_CTRL_LEN + FPDU_CRC_LEN)
 
 struct sender {
 	struct aw_record_tx *tx;
@@ -315,33 +310,16 @@ ssize_t aw_record_send(struct aw_record *record, int fd, const struct iovec *iov
 	return (ssize_t)(len - from.left);
 }
 
-static size_t build_terminate(enum aw_error error, uint8_t *bytes)
-{
-	const struct ddp_hdr ddp = {
-		.last = true,
-		.ulp_ctrl = rdmap_ctrl(RDMAP_TERMINATE),
-		.qn = DDP_QN_TERMINATE,
-		.msn = 1,
-	};
-	size_t at = FPDU_LEN_FIELD;
-
-	at += ddp_put(&ddp, bytes + at);
-	at += term_put(&(struct term_msg){ .error = error }, bytes + at);
-	put_be16(bytes, (uint16_t)(at - FPDU_LEN_FIELD));
-	put_le32(bytes + at, crc32c_final(aw_record_calls.crc(CRC32C_INIT, bytes, at)));
-	return at + FPDU_CRC_LEN;
-}
-
 void aw_record_end(struct aw_record *record, int fd)
 {
 	struct sender s = { .tx = &record->tx, .fd = fd };
 	enum aw_error error = record->rx.verdict;
-	uint8_t bytes[TERMINATE_LEN];
+	uint8_t bytes[AW_SETUP_TERM_MAX];
 
 	if (record->tx.ended)
 		return;
 	record->tx.ended = true;
 	if (error != AW_E_MPA_CLOSED && send_rest(&s, 0) == 0)
-		hand_over(&s, bytes, build_terminate(error, bytes), 0);
+		hand_over(&s, bytes, aw_setup_term(error, false, bytes), 0);
 	aw_record_calls.shutdown(fd, SHUT_RDWR);
 }
