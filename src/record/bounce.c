@@ -15,17 +15,6 @@ static struct {
 	_Alignas(64) struct aw_bounce *_Atomic places[PLACES];
 } waiting[PROCESSORS];
 
-static struct aw_bounce *bounce_map(unsigned home)
-{
-	struct aw_bounce *bounce = mmap(NULL, sizeof(*bounce), PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (bounce == MAP_FAILED)
-		return NULL;
-	bounce->home = home;
-	return bounce;
-}
-
 /* Acquires what is waiting at the place, and releases bounce to the next call. */
 static struct aw_bounce *exchange(unsigned home, int place, struct aw_bounce *bounce)
 {
@@ -40,7 +29,14 @@ struct aw_bounce *aw_bounce_take(void)
 
 	for (int place = 0; !bounce && place < PLACES; place++)
 		bounce = exchange(home, place, NULL);
-	return bounce ? bounce : bounce_map(home);
+	if (bounce)
+		return bounce;
+	bounce = mmap(NULL, sizeof(*bounce), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
+	if (bounce == MAP_FAILED)
+		return NULL;
+	bounce->home = home;
+	return bounce;
 }
 
 void aw_bounce_put(struct aw_bounce *bounce)

@@ -37,7 +37,7 @@ void aw_intent_close(struct aw_record_tx *tx, ssize_t taken)
 	tx->intent.open = false;
 }
 
-static bool look(int fd, uint8_t *state, uint64_t *acked)
+static bool tcp_look(int fd, uint8_t *state, uint64_t *acked)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
@@ -61,8 +61,9 @@ static bool count_taken(const struct aw_record *record, int fd, uint32_t *taken)
 	int queued;
 
 	for (int i = 0; i < TRIES_MAX; i++) {
-		if (!look(fd, &state, &before) ||
-		    aw_record_calls.ioctl(fd, SIOCOUTQ, &queued) != 0 || !look(fd, &state, &after))
+		if (!tcp_look(fd, &state, &before) ||
+		    aw_record_calls.ioctl(fd, SIOCOUTQ, &queued) != 0 ||
+		    !tcp_look(fd, &state, &after))
 			return false;
 		*taken = record->tx.intent.sent;
 		if (state != STATE_ESTABLISHED && state != STATE_CLOSE_WAIT)
@@ -76,7 +77,7 @@ static bool count_taken(const struct aw_record *record, int fd, uint32_t *taken)
 }
 
 /* Sets the tx half to its state after taken bytes of the call. False: the end of an FPDU is lost. */
-static bool redo(struct aw_record_tx *tx, uint32_t taken)
+static bool tx_redo(struct aw_record_tx *tx, uint32_t taken)
 {
 	const struct aw_record_intent *intent = &tx->intent;
 
@@ -106,7 +107,7 @@ bool aw_record_recover(struct aw_record *record, int fd)
 	tx->room = 0;
 	if (!tx->intent.open)
 		return true;
-	if (!count_taken(record, fd, &taken) || !redo(tx, taken - tx->intent.sent))
+	if (!count_taken(record, fd, &taken) || !tx_redo(tx, taken - tx->intent.sent))
 		return false;
 	tx->rest_urgent &= tx->rest > 0;
 	tx->reply &= tx->rest > 0;

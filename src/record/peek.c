@@ -52,7 +52,7 @@ static void view_close(struct view *view)
 }
 
 /* Opens a view of most of the socket's bytes. An empty socket is not looked at: its error is a read's, or poll's to tell. */
-static ssize_t look(const struct aw_record *record, int fd, struct view *view, size_t most)
+static ssize_t view_look(const struct aw_record *record, int fd, struct view *view, size_t most)
 {
 	size_t have = record->rx.have;
 	struct iovec iov;
@@ -90,15 +90,6 @@ static bool next_payload(struct view *view, struct iovec *payload)
 }
 
 /*
- * How many bytes of a held FPDU's payload the program was given already; only the first FPDU can be
- * held.
- */
-static size_t skip_given(const struct aw_record_rx *rx, const struct view *view, size_t at)
-{
-	return rx->held && !view->further && at == 0 && view->at > 0 ? rx->given : 0;
-}
-
-/*
  * True when the view's next FPDU is urgent, in the record but for its last byte, and at the mark. A
  * look ends in front of it, as a read does.
  */
@@ -112,14 +103,17 @@ static bool is_at_mark(const struct aw_record *record, int fd, const struct view
  * Counts the payload of the whole FPDUs in the record and the socket, and copies it where to is not
  * NULL. 0: no FPDU is whole.
  */
-static size_t walk(const struct aw_record *record, int fd, struct view *view, struct aw_cursor *to)
+static size_t view_walk(const struct aw_record *record, int fd, struct view *view,
+			struct aw_cursor *to)
 {
 	bool goes_on = record->rx.in_line && !to;
 	struct iovec payload;
 	size_t got = 0, at = 0;
 
 	while ((!to || to->left > 0) && next_payload(view, &payload)) {
-		size_t skip = skip_given(&record->rx, view, at), len = payload.iov_len - skip;
+		/* The program was given a part of a held FPDU's payload already; only the first FPDU can be held. */
+		size_t skip = record->rx.held && !view->further && at == 0 ? record->rx.given : 0;
+		size_t len = payload.iov_len - skip;
 
 		if (to && len > to->left)
 			len = to->left;
@@ -173,22 +167,15 @@ struct peeker {
 	size_t due; /* as due_behind */
 };
 
-static size_t bytes_to_see(const struct peeker *p, size_t there)
-{
-	size_t most = (p->to.left < CHUNK ? p->to.left : CHUNK) + MORE;
-
-	return p->whole || there < most ? there : most;
-}
-
-/* As walk, of the next most bytes of the socket. */
+/* As view_walk, of the next most bytes of the socket. */
 static ssize_t look_once(struct peeker *p, size_t most)
 {
 	struct view view;
-	ssize_t err = look(p->record, p->fd, &view, most), got = 0;
+	ssize_t err = view_look(p->record, p->fd, &view, most), got = 0;
 	struct iovec urgent;
 
 	if (!err && (!p->aside || next_payload(&view, &urgent)))
-		got = (ssize_t)walk(p->record, p->fd, &view, &p->to);
+		got = (ssize_t)view_walk(p->record, p->fd, &view, &p->to);
 	if (!err && p->aside && got == 0)
 		await_behind(p->record, p->fd, &view);
 	if (!err && p->whole && got > 0)
@@ -197,13 +184,16 @@ static ssize_t look_once(struct peeker *p, size_t most)
 	return err ? err : got;
 }
 
-/* As walk. A look that ends before the program's room and the socket's bytes do is made of all of these. */
+/* As view_walk. A look that ends before the program's room and the socket's bytes do is made of all of these. */
 static ssize_t look_at(struct peeker *p)
 {
-	size_t there = aw_rx_queued(p->fd), most = bytes_to_see(p, there);
+	size_t there = aw_rx_queued(p->fd), most = (p->to.left < CHUNK ? p->to.left : CHUNK) + MORE;
 	struct aw_cursor to = p->to;
-	ssize_t got = look_once(p, most);
+	ssize_t got;
 
+	if (p->whole || there < most)
+		most = there;
+	got = look_once(p, most);
 	if (got <= 0 || !p->to.left || most == there)
 		return got;
 	p->to = to;
@@ -215,7 +205,7 @@ static bool is_aside(struct aw_record_rx *rx, int fd)
 	return !rx->in_line && aw_urgent_is_front(rx) && aw_urgent_is_mark(rx, fd);
 }
 
-static ssize_t peek(struct peeker *p)
+static ssize_t peeker_run(struct peeker *p)
 {
 	ssize_t got;
 
@@ -244,7 +234,7 @@ ssize_t aw_record_peek(struct aw_record *record, int fd, const struct iovec *iov
 		.to = aw_cursor_begin(iov, count),
 		.whole = due,
 	};
-	ssize_t got = peek(&p);
+	ssize_t got = peeker_run(&p);
 
 	if (due)
 		*due = p.due;
@@ -257,21 +247,6 @@ static bool is_cut_short(const struct aw_record_rx *rx, const struct view *view,
 	return rx->in_line && view->len < rx->have + in_socket &&
 	       view->len - view->at == AW_URGENT_FRONT &&
 	       aw_frame_is_urgent(view->bytes + view->at) && view->len <= sizeof(rx->bytes);
-}
-
-/*
- * Moves the bytes in front of the urgent pointer to the record, since no look goes beyond that pointer
- * otherwise. The byte at the pointer stays in the socket, so that the fd stays readable.
- */
-static size_t read_ahead(struct aw_record_rx *rx, int fd, size_t len)
-{
-	struct iovec iov = { rx->bytes + rx->have, len };
-	ssize_t n = aw_rx_take(rx, fd, &iov, 1);
-
-	if (n < 0)
-		return 0;
-	rx->have += (uint32_t)n;
-	return (size_t)n;
 }
 
 /*
@@ -295,17 +270,26 @@ static ssize_t count_once(struct aw_record *record, int fd, size_t in_socket, si
 	ssize_t err, got = 0;
 
 	*moved = 0;
-	err = look(record, fd, &view, in_socket);
+	err = view_look(record, fd, &view, in_socket);
 	if (!err) {
-		got = (ssize_t)walk(record, fd, &view, NULL);
+		got = (ssize_t)view_walk(record, fd, &view, NULL);
 		rx->count =
 			(struct aw_record_count){ .known = !view.urgent,
 						  .bytes = (uint32_t)got,
 						  .end = rx->taken - rx->have + (uint32_t)view.at,
 						  .msn = view.msn };
 		await_more(rx, fd);
-		if (is_cut_short(rx, &view, in_socket))
-			*moved = read_ahead(rx, fd, view.len - rx->have);
+		if (is_cut_short(rx, &view, in_socket)) {
+			/*
+			 * No look goes beyond the urgent pointer while there are bytes in front of it. The byte at the
+			 * pointer stays in the socket, so that the fd stays readable.
+			 */
+			struct iovec iov = { rx->bytes + rx->have, view.len - rx->have };
+			ssize_t n = aw_rx_take(rx, fd, &iov, 1);
+
+			*moved = n > 0 ? (size_t)n : 0;
+			rx->have += (uint32_t)*moved;
+		}
 	}
 	view_close(&view);
 	return err ? err : got;
@@ -348,7 +332,7 @@ static bool count_further(struct aw_record *record, int fd, size_t in_socket)
 	view.further = true;
 	counted = look_further(fd, offset, &view);
 	if (counted) {
-		count->bytes += (uint32_t)walk(record, fd, &view, NULL);
+		count->bytes += (uint32_t)view_walk(record, fd, &view, NULL);
 		count->end += (uint32_t)view.at;
 		count->msn = view.msn;
 		await_more(&record->rx, fd);

@@ -35,7 +35,7 @@ int aw_record_initiate(struct aw_record *record, int fd, const void *data, size_
 	return err == -EAGAIN ? 0 : err;
 }
 
-static int take_request(int fd, uint8_t *bytes)
+static int request_take(int fd, uint8_t *bytes)
 {
 	struct iovec iov = { bytes, AW_STARTUP_MAX };
 	ssize_t n = aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK);
@@ -60,7 +60,7 @@ static int take_request(int fd, uint8_t *bytes)
 int aw_record_take_request(int fd)
 {
 	struct aw_bounce *bounce = aw_bounce_take();
-	int err = bounce ? take_request(fd, bounce->bytes) : -ENOMEM;
+	int err = bounce ? request_take(fd, bounce->bytes) : -ENOMEM;
 
 	aw_bounce_put(bounce);
 	return err;
@@ -98,7 +98,7 @@ void aw_record_respond(struct aw_record *record, const void *data, size_t len)
 }
 
 /* 0: the whole Reply is here, and right. -EAGAIN: *want is its length as far as that is known. */
-static int check(struct aw_record_rx *rx, size_t *want)
+static int reply_check(struct aw_record_rx *rx, size_t *want)
 {
 	const uint8_t *data;
 	size_t len;
@@ -127,7 +127,7 @@ int aw_reply_take(struct aw_record *record, int fd)
 		struct iovec iov;
 		ssize_t n;
 
-		err = check(rx, &want);
+		err = reply_check(rx, &want);
 		if (!err) {
 			rx->reply_due = false;
 			rx->have = 0;

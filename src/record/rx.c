@@ -73,11 +73,6 @@ ssize_t aw_rx_take_last(struct aw_record_rx *rx, int fd, void *byte)
 	return n == -EAGAIN ? aw_rx_take(rx, fd, &iov, 1) : n;
 }
 
-static ssize_t take(struct reader *r, struct iovec *iov, size_t count)
-{
-	return aw_rx_take(r->rx, r->fd, iov, count);
-}
-
 /*
  * Notes the peer's fault, which the caller's tx half tells the peer (aw_record_end). The program's
  * negative errno.
@@ -86,22 +81,6 @@ static int note_fault(struct aw_record_rx *rx, enum aw_error error)
 {
 	rx->verdict = error;
 	return error == AW_E_MPA_CLOSED ? -ECONNRESET : -EPROTO;
-}
-
-static int fail(struct reader *r, enum aw_error error)
-{
-	return note_fault(r->rx, error);
-}
-
-static int look_ahead(struct reader *r, struct ahead *ahead)
-{
-	ahead->known = r->rx->have >= FPDU_LEN_FIELD;
-	if (!ahead->known)
-		return 0;
-	if (!aw_frame_payload(r->rx->bytes, &ahead->payload))
-		return fail(r, AW_E_MPA_FRAME);
-	ahead->len = aw_frame_len(ahead->payload);
-	return 0;
 }
 
 int aw_rx_check(struct aw_record *record, const uint8_t *frame, size_t payload)
@@ -134,7 +113,7 @@ static int give_whole(struct reader *r, const uint8_t *bytes)
 
 	while (rx->have - at >= FPDU_LEN_FIELD) {
 		if (!aw_frame_payload(bytes + at, &payload))
-			return fail(r, AW_E_MPA_FRAME);
+			return note_fault(rx, AW_E_MPA_FRAME);
 		if (rx->have - at < aw_frame_len(payload))
 			break;
 		err = aw_rx_check(r->record, bytes + at, payload);
@@ -170,7 +149,7 @@ static int read_whole(struct reader *r, const struct ahead *ahead)
 	uint8_t *bytes = bounce ? bounce->bytes : rx->bytes;
 	size_t most = bounce ? sizeof(bounce->bytes) : sizeof(rx->bytes);
 	struct iovec iov = { bytes + rx->have, (limit < most ? limit : most) - rx->have };
-	ssize_t n = take(r, &iov, 1);
+	ssize_t n = aw_rx_take(rx, r->fd, &iov, 1);
 	int err = n < 0 ? (int)n : 0;
 
 	if (!err) {
@@ -201,7 +180,8 @@ static int read_held(struct reader *r, const struct ahead *ahead)
 	size_t last = ahead->len - 1;
 	bool at_last = r->rx->have == last;
 	struct iovec iov = { r->rx->bytes + r->rx->have, at_last ? 1 : last - r->rx->have };
-	ssize_t n = at_last ? aw_rx_recvmsg(r->fd, &iov, 1, MSG_PEEK) : take(r, &iov, 1);
+	ssize_t n = at_last ? aw_rx_recvmsg(r->fd, &iov, 1, MSG_PEEK)
+			    : aw_rx_take(r->rx, r->fd, &iov, 1);
 
 	if (n < 0)
 		return (int)n;
@@ -230,7 +210,7 @@ static int give_held(struct reader *r, const struct ahead *ahead)
 		return 0;
 	}
 	r->rx->have = 0;
-	return aw_rx_take_last(r->rx, r->fd, &last) == 1 ? 0 : fail(r, AW_E_MPA_CLOSED);
+	return aw_rx_take_last(r->rx, r->fd, &last) == 1 ? 0 : note_fault(r->rx, AW_E_MPA_CLOSED);
 }
 
 /*
@@ -252,28 +232,25 @@ static int read_urgent(struct reader *r, const struct ahead *ahead)
 
 static int read_next(struct reader *r)
 {
-	struct ahead ahead;
+	struct aw_record_rx *rx = r->rx;
+	struct ahead ahead = { 0 };
 	int err = aw_reply_take(r->record, r->fd);
 
-	if (!err)
-		err = look_ahead(r, &ahead);
 	if (err)
 		return err;
-	if (r->rx->held)
+	ahead.known = rx->have >= FPDU_LEN_FIELD;
+	if (ahead.known && !aw_frame_payload(rx->bytes, &ahead.payload))
+		return note_fault(rx, AW_E_MPA_FRAME);
+	ahead.len = aw_frame_len(ahead.payload);
+	if (rx->held)
 		return give_held(r, &ahead);
-	if (aw_urgent_is_front(r->rx))
+	if (aw_urgent_is_front(rx))
 		return read_urgent(r, &ahead);
-	if (ahead.known && r->rx->have >= ahead.len)
+	if (ahead.known && rx->have >= ahead.len)
 		return begin_held(r, &ahead);
 	if (ahead.known && ahead.payload > r->to.left)
 		return read_held(r, &ahead);
 	return read_whole(r, &ahead);
-}
-
-static void take_from_count(struct aw_record_count *count, size_t got)
-{
-	count->known &= got <= count->bytes;
-	count->bytes -= count->known ? (uint32_t)got : 0;
 }
 
 /*
@@ -282,10 +259,12 @@ static void take_from_count(struct aw_record_count *count, size_t got)
  */
 static ssize_t finish(struct reader *r, int err)
 {
+	struct aw_record_count *count = &r->rx->count;
+
 	if (err == -ENODATA && r->rx->shut)
 		return (ssize_t)r->got;
 	if (err == -ENODATA && r->rx->have > 0 && !r->rx->held)
-		err = fail(r, AW_E_MPA_CLOSED);
+		err = note_fault(r->rx, AW_E_MPA_CLOSED);
 	if (err == 0 || err == -EAGAIN) {
 		if (aw_urgent_is_front(r->rx))
 			(void)aw_urgent_is_mark(r->rx, r->fd);
@@ -294,7 +273,8 @@ static ssize_t finish(struct reader *r, int err)
 		r->rx->ended = true;
 	}
 	if (r->got > 0) {
-		take_from_count(&r->rx->count, r->got);
+		count->known &= r->got <= count->bytes;
+		count->bytes -= count->known ? (uint32_t)r->got : 0;
 		r->rx->error = aw_record_is_failure(err) ? -err : 0;
 		return (ssize_t)r->got;
 	}
@@ -309,29 +289,6 @@ static ssize_t finish_ended(struct aw_record_rx *rx)
 
 	rx->error = 0;
 	return -error;
-}
-
-/*
- * True when a read has more to look at. A recvmsg that ended in front of the urgent pointer gave less
- * than it was asked for, and the socket is not empty.
- */
-static bool may_go_on(const struct reader *r)
-{
-	return !r->at_mark && (!r->drained || aw_urgent_is_front(r->rx));
-}
-
-/*
- * Takes the next FPDU out of the socket, as far as it is there. A program that counts reads no further
- * than whole FPDUs, and a part left behind would keep the whole buffer that it came in, and TCP's
- * window shut.
- */
-static int take_ahead(struct reader *r)
-{
-	int err = 0;
-
-	while (!err && !r->drained && !r->rx->held && !r->at_mark && !aw_urgent_is_front(r->rx))
-		err = read_next(r);
-	return err;
 }
 
 ssize_t aw_record_receive(struct aw_record *record, int fd, const struct iovec *iov, int count,
@@ -351,10 +308,16 @@ ssize_t aw_record_receive(struct aw_record *record, int fd, const struct iovec *
 		return finish_ended(&record->rx);
 	if (record->rx.mark == AW_MARK_BEHIND)
 		record->rx.mark = AW_MARK_NONE;
-	while (!err && may_go_on(&r) && r.to.left > 0)
+	/* A recvmsg that ended in front of the urgent pointer gave less than it was asked for, and the socket is not empty. */
+	while (!err && r.to.left > 0 && !r.at_mark && (!r.drained || aw_urgent_is_front(r.rx)))
 		err = read_next(&r);
-	if (!err && record->rx.counted)
-		err = take_ahead(&r);
+	/*
+	 * A program that counts reads no further than whole FPDUs, and a part left behind would keep the whole buffer that it
+	 * came in, and TCP's window shut.
+	 */
+	while (!err && record->rx.counted && !r.drained && !r.rx->held && !r.at_mark &&
+	       !aw_urgent_is_front(r.rx))
+		err = read_next(&r);
 	return finish(&r, err);
 }
 

@@ -10,16 +10,8 @@
 
 #define ERRNO_MAX 4095
 
-/* A bool of another process may be neither true nor false. */
-static void settle(bool *flag)
-{
-	uint8_t byte;
-
-	memcpy(&byte, flag, sizeof(byte));
-	*flag = byte != 0;
-}
-
-static void settle_all(struct aw_record *record)
+/* A bool of another process may be neither true nor false: each is made one of them. */
+static void settle_flags(struct aw_record *record)
 {
 	struct aw_record_rx *rx = &record->rx;
 	struct aw_record_tx *tx = &record->tx;
@@ -28,8 +20,12 @@ static void settle_all(struct aw_record *record)
 			  &tx->rest_urgent, &tx->ended, &tx->active,  &tx->fin_due,
 			  &tx->intent.open };
 
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
-		settle(flags[i]);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		uint8_t byte;
+
+		memcpy(&byte, flags[i], sizeof(byte));
+		*flags[i] = byte != 0;
+	}
 }
 
 /* The FPDU that is held has its last byte in the socket or in the record. */
@@ -75,7 +71,7 @@ static bool is_tx_sound(const struct aw_record_tx *tx)
 
 bool aw_record_is_sound(struct aw_record *record)
 {
-	settle_all(record);
+	settle_flags(record);
 	record->rx.verdict = AW_OK;
 	record->rx.count.known = false;
 	return is_rx_sound(&record->rx) && is_tx_sound(&record->tx);

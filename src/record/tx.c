@@ -50,28 +50,21 @@ static bool is_writable(const struct sender *s)
 	return ready != 0;
 }
 
-/* The room that a kernel without SO_MEMINFO (before Linux 4.12; qemu-user) is known to have. */
-static uint32_t room_by_poll(const struct sender *s)
-{
-	uint32_t limit = 0;
-	socklen_t len = sizeof(limit);
-
-	if (!is_writable(s) ||
-	    aw_record_calls.getsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &limit, &len) != 0)
-		return 0;
-	return limit / WRITABLE_PART / OVERHEAD;
-}
-
 /* How many bytes the send buffer is certain to take. */
 static uint32_t look_for_room(const struct sender *s)
 {
 	uint32_t memory[SK_MEMINFO_VARS] = { 0 };
 	socklen_t len = sizeof(memory);
-	uint32_t limit, queued;
+	uint32_t limit = 0, queued;
 
 	if (aw_record_calls.getsockopt(s->fd, SOL_SOCKET, SO_MEMINFO, memory, &len) != 0 ||
-	    len < sizeof(memory))
-		return room_by_poll(s);
+	    len < sizeof(memory)) { /* before Linux 4.12, and under qemu-user */
+		len = sizeof(limit);
+		if (!is_writable(s) ||
+		    aw_record_calls.getsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &limit, &len) != 0)
+			return 0;
+		return limit / WRITABLE_PART / OVERHEAD;
+	}
 	limit = memory[SK_MEMINFO_SNDBUF];
 	queued = memory[SK_MEMINFO_WMEM_QUEUED];
 	return queued < limit ? (limit - queued) / OVERHEAD : 0;
@@ -88,7 +81,7 @@ static size_t part_of(size_t len)
  * writable. A writable fd's buffer has a third of its limit free, so that something fits; where
  * nothing does, the writing direction is shut or has failed, which TCP's own answer tells.
  */
-static size_t fit(struct sender *s, size_t len)
+static size_t fitting_payload(struct sender *s, size_t len)
 {
 	size_t most = part_of(len), room;
 
@@ -141,7 +134,7 @@ size_t aw_record_room(struct aw_record *record, int fd, size_t len)
 
 	if (!record->tx.reply && send_rest(&s, 0) == -EAGAIN)
 		return 0;
-	return fit(&s, len);
+	return fitting_payload(&s, len);
 }
 
 int aw_record_flush(struct aw_record *record, int fd)
@@ -156,25 +149,6 @@ int aw_record_flush(struct aw_record *record, int fd)
 	return err;
 }
 
-static void keep_rest(struct aw_record_tx *tx, const struct batch *batch, size_t at, size_t len)
-{
-	memmove(tx->bytes, batch->bytes + at, len);
-	tx->rest_at = 0;
-	tx->rest = (uint32_t)len;
-}
-
-/* Adds the next payload bytes as an FPDU to the batch, and moves the cursor. */
-static void batch_add(const struct sender *s, struct batch *batch, struct aw_cursor *from,
-		      size_t payload)
-{
-	uint8_t *frame = batch->bytes + batch->len;
-
-	aw_frame_put_head(frame, payload, s->tx->msn + (uint32_t)batch->count + 1);
-	aw_cursor_get(from, frame + AW_FRAME_HEAD, payload);
-	batch->len += aw_frame_put_trailer(frame, payload);
-	batch->payloads[batch->count++] = payload;
-}
-
 /* True when the buffer takes one more FPDU of left bytes behind the batch. */
 static bool has_room_behind(const struct sender *s, const struct batch *batch, size_t left)
 {
@@ -182,12 +156,17 @@ static bool has_room_behind(const struct sender *s, const struct batch *batch, s
 }
 
 /* Fills the batch with FPDUs that the buffer takes whole, as far as that is known. */
-static void fill(struct sender *s, struct batch *batch, struct aw_cursor from, int *flags)
+static void batch_fill(struct sender *s, struct batch *batch, struct aw_cursor from, int *flags)
 {
-	size_t len = fit(s, from.left);
+	size_t len = fitting_payload(s, from.left);
 
 	while (len > 0 && batch->count < batch->most) {
-		batch_add(s, batch, &from, len);
+		uint8_t *frame = batch->bytes + batch->len;
+
+		aw_frame_put_head(frame, len, s->tx->msn + (uint32_t)batch->count + 1);
+		aw_cursor_get(&from, frame + AW_FRAME_HEAD, len);
+		batch->len += aw_frame_put_trailer(frame, len);
+		batch->payloads[batch->count++] = len;
 		len = has_room_behind(s, batch, from.left) ? part_of(from.left) : 0;
 	}
 	/* TCP may wait for more bytes only if they come in this call for certain, or if the program has said that they come. */
@@ -218,7 +197,9 @@ static int note_sent(struct sender *s, const struct batch *batch, struct aw_curs
 		s->tx->room -= s->tx->room < len ? s->tx->room : (uint32_t)len;
 		aw_cursor_skip(from, payload);
 		if (sent < end) {
-			keep_rest(s->tx, batch, sent, end - sent);
+			memmove(s->tx->bytes, batch->bytes + sent, end - sent);
+			s->tx->rest_at = 0;
+			s->tx->rest = (uint32_t)(end - sent);
 			return -EAGAIN;
 		}
 	}
@@ -252,7 +233,7 @@ static int send_next(struct sender *s, struct aw_cursor *from)
 			       .most = bounce ? AW_RECORD_FRAMES : 1 };
 	int flags, err = -EAGAIN;
 
-	fill(s, &batch, *from, &flags);
+	batch_fill(s, &batch, *from, &flags);
 	if (batch.count > 0)
 		err = send_batch(s, &batch, from, flags);
 	aw_bounce_put(bounce);
@@ -265,7 +246,7 @@ static int send_urgent(struct sender *s, struct aw_cursor *from)
 	struct batch batch = { .bytes = s->tx->bytes, .count = 1, .payloads = { 1 } };
 	struct aw_cursor byte = *from;
 
-	if (fit(s, 1) == 0)
+	if (fitting_payload(s, 1) == 0)
 		return -EAGAIN;
 	aw_frame_put_urgent_head(batch.bytes, s->tx->msn + 1);
 	aw_cursor_get(&byte, batch.bytes + AW_FRAME_HEAD, 1);

@@ -64,34 +64,24 @@ int aw_urgent_pass(struct aw_record *record, int fd)
 	return take_last(record, fd, AW_MARK_NONE);
 }
 
-/*
- * When a later urgent byte overtakes the one at which the program stands, TCP takes the earlier one out
- * of the stream, unless it is in line.
- */
-static void renew_front(struct aw_record *record, int fd)
-{
-	struct aw_record_rx *rx = &record->rx;
-	int err;
-
-	if (aw_urgent_is_at_pointer(fd))
-		return;
-	rx->mark = AW_MARK_NONE;
-	err = rx->in_line ? 0 : take_last(record, fd, AW_MARK_NONE);
-	if (err && err != -EAGAIN) {
-		rx->ended = true;
-		rx->error = -err;
-	}
-}
-
 void aw_urgent_renew(struct aw_record *record, int fd)
 {
 	struct aw_record_rx *rx = &record->rx;
+	int err;
 
 	switch (rx->mark) {
 	case AW_MARK_NONE:
 		break;
 	case AW_MARK_FRONT:
-		renew_front(record, fd);
+		if (aw_urgent_is_at_pointer(fd))
+			return;
+		/* A later urgent byte has overtaken this one: TCP takes it out of the stream, unless it is in line. */
+		rx->mark = AW_MARK_NONE;
+		err = rx->in_line ? 0 : take_last(record, fd, AW_MARK_NONE);
+		if (err && err != -EAGAIN) {
+			rx->ended = true;
+			rx->error = -err;
+		}
 		break;
 	case AW_MARK_BEHIND:
 		if (aw_rx_is_ready(fd, POLLPRI) || aw_urgent_is_at_pointer(fd))
@@ -100,29 +90,22 @@ void aw_urgent_renew(struct aw_record *record, int fd)
 	}
 }
 
-/* Moves the front from the socket to the record, if it comes next. */
-static void take_front(struct aw_record_rx *rx, int fd)
-{
-	struct iovec iov = { rx->bytes + rx->have, AW_URGENT_FRONT - rx->have };
-	ssize_t n;
-
-	if (rx->held || rx->have >= AW_URGENT_FRONT)
-		return;
-	n = aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK);
-	if (n != (ssize_t)iov.iov_len || !aw_frame_is_urgent(rx->bytes))
-		return;
-	n = aw_rx_take(rx, fd, &iov, 1);
-	rx->have += n > 0 ? (uint32_t)n : 0;
-}
-
-/* True when the program is at the mark: then the front is in the record. */
+/* True when the program is at the mark. A front that comes next is then in the record, not in the socket. */
 static bool reach_mark(struct aw_record *record, int fd)
 {
 	struct aw_record_rx *rx = &record->rx;
 
 	if (rx->ended || aw_reply_take(record, fd) != 0)
 		return false;
-	take_front(rx, fd);
+	if (!rx->held && rx->have < AW_URGENT_FRONT) {
+		struct iovec iov = { rx->bytes + rx->have, AW_URGENT_FRONT - rx->have };
+		ssize_t n = aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK);
+
+		if (n == (ssize_t)iov.iov_len && aw_frame_is_urgent(rx->bytes)) {
+			n = aw_rx_take(rx, fd, &iov, 1);
+			rx->have += n > 0 ? (uint32_t)n : 0;
+		}
+	}
 	if (!aw_urgent_is_front(rx) || !aw_urgent_is_mark(rx, fd))
 		return false;
 	aw_lowat_await(rx, fd);
@@ -161,20 +144,8 @@ static bool is_right(const uint8_t *front)
 	return memcmp(frame, front, AW_URGENT_FRONT) == 0;
 }
 
-/* Copies the last of the record's own bytes and the len bytes behind them, which have filled the buffer again and again. */
-static void copy_front(uint8_t front[AW_URGENT_FRONT], const struct aw_record_rx *rx,
-		       const struct aw_bounce *bounce, size_t len)
-{
-	for (size_t i = 0; i < AW_URGENT_FRONT; i++) {
-		size_t back = AW_URGENT_FRONT - i;
-
-		front[i] = len >= back ? bounce->bytes[(len - back) % LOOK]
-				       : rx->bytes[rx->have + len - back];
-	}
-}
-
-static int find_on(const struct aw_record_rx *rx, int fd, struct aw_bounce *bounce,
-		   struct found *found)
+static int found_read(const struct aw_record_rx *rx, int fd, struct aw_bounce *bounce,
+		      struct found *found)
 {
 	uint8_t front[AW_URGENT_FRONT];
 	ssize_t n;
@@ -187,17 +158,23 @@ static int find_on(const struct aw_record_rx *rx, int fd, struct aw_bounce *boun
 	*found = (struct found){ .ahead = (size_t)n };
 	if (rx->have + found->ahead < AW_URGENT_FRONT)
 		return 0;
-	copy_front(front, rx, bounce, found->ahead);
+	/* The last of the record's own bytes, and those ahead, which have filled the buffer again and again. */
+	for (size_t i = 0; i < AW_URGENT_FRONT; i++) {
+		size_t back = AW_URGENT_FRONT - i;
+
+		front[i] = found->ahead >= back ? bounce->bytes[(found->ahead - back) % LOOK]
+						: rx->bytes[rx->have + found->ahead - back];
+	}
 	found->right = is_right(front);
 	found->byte = front[AW_FRAME_HEAD];
 	return 0;
 }
 
 /* Looks at the bytes in front of the urgent pointer. 0, or a negative errno. */
-static int find(const struct aw_record *record, int fd, struct found *found)
+static int found_look(const struct aw_record *record, int fd, struct found *found)
 {
 	struct aw_bounce *bounce = aw_bounce_take();
-	int err = bounce ? find_on(&record->rx, fd, bounce, found) : -ENOMEM;
+	int err = bounce ? found_read(&record->rx, fd, bounce, found) : -ENOMEM;
 
 	aw_bounce_put(bounce);
 	return err;
@@ -213,7 +190,7 @@ static ssize_t take_found(struct aw_record *record, int fd, struct found found, 
 		struct found again;
 
 		(void)ask_kernel(fd, 0);
-		if (find(record, fd, &again) != 0 || !again.right)
+		if (found_look(record, fd, &again) != 0 || !again.right)
 			return -EAGAIN;
 		*byte = again.byte;
 		if (again.ahead == found.ahead)
@@ -224,12 +201,12 @@ static ssize_t take_found(struct aw_record *record, int fd, struct found found, 
 }
 
 /* Receives the kernel's urgent byte, at which the program does not stand. */
-static ssize_t search(struct aw_record *record, int fd, uint8_t *byte, int flags)
+static ssize_t search_urgent(struct aw_record *record, int fd, uint8_t *byte, int flags)
 {
 	size_t came = aw_rx_queued(fd);
 	struct found found;
 
-	if (find(record, fd, &found) != 0)
+	if (found_look(record, fd, &found) != 0)
 		return -EAGAIN;
 	if (found.right && !(flags & MSG_PEEK))
 		return take_found(record, fd, found, byte);
@@ -304,5 +281,5 @@ ssize_t aw_record_receive_urgent(struct aw_record *record, int fd, uint8_t *byte
 	n = ask_kernel(fd, MSG_PEEK);
 	if (n == -ENODATA)
 		return 0;
-	return n < 0 ? n : search(record, fd, byte, flags);
+	return n < 0 ? n : search_urgent(record, fd, byte, flags);
 }
