@@ -53,25 +53,20 @@ static size_t chunk_size(void)
 	return CHUNK_SLOTS * aw_arena_slot_size();
 }
 
-static char *map_chunk(unsigned chunk)
-{
-	char *there = NULL,
-	     *part = map_part(arena_fd, aw_arena_slot_at(chunk * CHUNK_SLOTS), chunk_size());
-
-	if (part && !atomic_compare_exchange_strong(&chunks[chunk], &there, part)) {
-		munmap(part, chunk_size());
-		part = there;
-	}
-	return part;
-}
-
 /* Returns slot number, or NULL without address space for it. */
 static struct aw_slot *slot_at(unsigned number)
 {
-	char *chunk = atomic_load(&chunks[number / CHUNK_SLOTS]);
+	_Atomic(char *) *place = &chunks[number / CHUNK_SLOTS];
+	char *chunk = atomic_load(place), *there = NULL;
 
-	if (!chunk)
-		chunk = map_chunk(number / CHUNK_SLOTS);
+	if (!chunk) {
+		chunk = map_part(arena_fd, aw_arena_slot_at(number - number % CHUNK_SLOTS),
+				 chunk_size());
+		if (chunk && !atomic_compare_exchange_strong(place, &there, chunk)) {
+			munmap(chunk, chunk_size());
+			chunk = there;
+		}
+	}
 	return chunk ? (struct aw_slot *)(chunk + number % CHUNK_SLOTS * aw_arena_slot_size())
 		     : NULL;
 }
@@ -314,27 +309,25 @@ void aw_arena_sweep(void)
 		atomic_store(&arena->takes_left, (int32_t)(others + SWEEP_SLOTS));
 }
 
-/* Notes that a slot is in use. Every so many takes, of all processes, one looks for slots that killed processes have left. */
-static void note_use(uint32_t number)
-{
-	uint32_t end = atomic_load(&arena->end);
-
-	while (end <= number && !atomic_compare_exchange_weak(&arena->end, &end, number + 1))
-		;
-	if (atomic_fetch_sub(&arena->takes_left, 1) <= 0)
-		aw_arena_sweep();
-}
-
 struct aw_slot *aw_arena_take(uint64_t ino)
 {
 	struct aw_slot *slot = aw_arena_open() ? take_free(ino) : NULL;
+	uint32_t number, end;
 
-	if (slot)
-		note_use(aw_arena_number(slot));
-	if (slot || !arena)
-		return slot;
-	aw_arena_sweep();
-	return take_free(ino);
+	if (!slot && arena) {
+		aw_arena_sweep();
+		return take_free(ino);
+	}
+	if (!slot)
+		return NULL;
+	number = aw_arena_number(slot);
+	end = atomic_load(&arena->end);
+	while (end <= number && !atomic_compare_exchange_weak(&arena->end, &end, number + 1))
+		;
+	/* Every so many takes, of all processes, one looks for slots that killed processes have left. */
+	if (atomic_fetch_sub(&arena->takes_left, 1) <= 0)
+		aw_arena_sweep();
+	return slot;
 }
 
 struct aw_slot *aw_arena_find(unsigned number)

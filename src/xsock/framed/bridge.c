@@ -25,20 +25,8 @@
 
 _Atomic(uint32_t) aw_framed_followed;
 
-static void fill_request(struct aw_request *request, const struct aw_sock *sock, int tcp,
-			 bool alone)
-{
-	aw_request_init(request, AW_REQUEST_RECORD);
-	request->slot = aw_arena_number(sock->slot);
-	request->threads = !__libc_single_threaded;
-	request->alone = alone;
-	request->mode = (uint8_t)sock->mode;
-	request->role = (uint8_t)sock->role;
-	request->fd = tcp;
-}
-
 /* Breaks the slot, and returns true, if a proxy process has died with bytes of it. */
-static bool is_lost(struct aw_slot *slot)
+static bool slot_is_lost(struct aw_slot *slot)
 {
 	return aw_bridged_review(slot, aw_arena_fd(), aw_arena_number(slot));
 }
@@ -56,10 +44,16 @@ static int request_bridge(struct aw_sock *sock, int tcp, int far, int near)
 	struct aw_request request;
 	int err, other = -1;
 
-	if (is_lost(sock->slot)) /* another proxy process would go on over the gap */
+	if (slot_is_lost(sock->slot)) /* another proxy process would go on over the gap */
 		return ECONNRESET;
 	aw_slot_give_options(sock->slot, tcp, near);
-	fill_request(&request, sock, tcp, alone);
+	aw_request_init(&request, AW_REQUEST_RECORD);
+	request.slot = aw_arena_number(sock->slot);
+	request.threads = !__libc_single_threaded;
+	request.alone = alone;
+	request.mode = (uint8_t)sock->mode;
+	request.role = (uint8_t)sock->role;
+	request.fd = tcp;
 	err = aw_proxy_call_with(&request, fds, 4, &reply, &other);
 	if (other >= 0) {
 		if (!err && aw_libc()->dup3(other, near, O_CLOEXEC) < 0)
@@ -71,7 +65,7 @@ static int request_bridge(struct aw_sock *sock, int tcp, int far, int near)
 	if (!err && !alone)
 		aw_arena_bridge(sock->slot, sock->proxy);
 	if (err)
-		(void)is_lost(sock->slot);
+		(void)slot_is_lost(sock->slot);
 	return err;
 }
 
@@ -105,7 +99,7 @@ static bool survives_exec(int fd)
 }
 
 /* Returns whether something is left to be done for the connection when this process can do no more for it. */
-static bool owes(struct aw_slot *slot, int fd, bool ending)
+static bool slot_owes(struct aw_slot *slot, int fd, bool ending)
 {
 	return aw_slot_has_debt(slot) ||
 	       (ending && aw_answer_is_due(slot) && aw_answer_is_owed(slot, fd));
@@ -116,29 +110,10 @@ static void set_add_each(struct aw_sock *sock, int fd, void *arg)
 	struct bridge_set *set = arg;
 
 	if (sock->state == AW_FD_FRAMED && set->count < BATCH_MAX &&
-	    (!set->choice.owing || owes(sock->slot, fd, set->choice.ending)) &&
+	    (!set->choice.owing || slot_owes(sock->slot, fd, set->choice.ending)) &&
 	    aw_fdtab_get(fd) == sock && (!set->choice.surviving || survives_exec(fd)) &&
 	    (!set->choice.proxy || atomic_load(&sock->slot->proxy) == set->choice.proxy))
 		set_add(set, sock, fd);
-}
-
-static void set_add_fd(struct bridge_set *set, int fd)
-{
-	struct aw_sock *sock = aw_fdtab_get_started(fd);
-
-	if (sock && sock->state == AW_FD_FRAMED)
-		set_add(set, sock, fd);
-}
-
-static void bridge_settle(struct aw_sock *sock, bool bridged)
-{
-	aw_fdtab_lock();
-	if (bridged)
-		aw_fdtab_drop_slot(sock);
-	else
-		aw_fdtab_set_state(sock, AW_FD_FRAMED);
-	aw_fdtab_release(sock);
-	aw_fdtab_unlock();
 }
 
 static void flush_again(struct aw_slot *slot, int fd)
@@ -162,7 +137,13 @@ static int bridge_socket(struct aw_sock *sock, int fd, bool ending)
 	aw_slot_stop_flush(slot);
 	aw_slot_keep(slot, fd);
 	err = aw_swap_socket(sock, fd, request_bridge);
-	bridge_settle(sock, !err);
+	aw_fdtab_lock();
+	if (err)
+		aw_fdtab_set_state(sock, AW_FD_FRAMED);
+	else
+		aw_fdtab_drop_slot(sock);
+	aw_fdtab_release(sock);
+	aw_fdtab_unlock();
 	if (!err) {
 		if (drained) /* else a thread that does not come out keeps the slot taken */
 			aw_arena_leave(slot);
@@ -212,6 +193,7 @@ static int guard_end(const struct guard *guard, int err)
 int aw_framed_bridge(int fd)
 {
 	struct bridge_set *set;
+	struct aw_sock *sock;
 	struct guard guard;
 	int err;
 
@@ -223,7 +205,9 @@ int aw_framed_bridge(int fd)
 	guard_begin(&guard);
 	aw_fdtab_lock();
 	aw_fdtab_await_forks();
-	set_add_fd(set, fd);
+	sock = aw_fdtab_get_started(fd);
+	if (sock && sock->state == AW_FD_FRAMED)
+		set_add(set, sock, fd);
 	aw_fdtab_unlock();
 	err = bridge_each(set);
 	aw_memory_unmap(set, sizeof(*set));
@@ -349,7 +333,7 @@ void aw_framed_follow_one(int fd)
 {
 	struct aw_slot *slot = aw_framed_slot(fd);
 
-	if (slot && !is_lost(slot) && atomic_load(&slot->proxy) == aw_proxy_id())
+	if (slot && !slot_is_lost(slot) && atomic_load(&slot->proxy) == aw_proxy_id())
 		(void)aw_framed_bridge(fd);
 }
 

@@ -22,26 +22,20 @@ static struct linger linger_unpack(uint64_t word)
 	return (struct linger){ .l_onoff = (word & ON) != 0, .l_linger = (int)(uint32_t)word };
 }
 
-static void take_linger(struct aw_slot *slot, int tcp)
+void aw_bridged_begin(struct aw_slot *slot, int memory, unsigned number, int tcp)
 {
 	static const struct linger at_once = { .l_onoff = 1 };
+	struct flock lock = bridge_lock(number, F_RDLCK);
 	struct linger own = { 0 };
 	socklen_t len = sizeof(own);
 	uint64_t none = 0;
 
+	if (memory >= 0 && aw_libc()->fcntl(memory, F_OFD_SETLK, &lock) == 0)
+		atomic_fetch_or(&slot->bridging, 1);
 	(void)aw_libc()->getsockopt(tcp, SOL_SOCKET, SO_LINGER, &own, &len);
 	/* A second bridge, or one that was lost, has left the value there. */
 	(void)atomic_compare_exchange_strong(&slot->linger, &none, linger_pack(&own));
 	(void)aw_libc()->setsockopt(tcp, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-}
-
-void aw_bridged_begin(struct aw_slot *slot, int memory, unsigned number, int tcp)
-{
-	struct flock lock = bridge_lock(number, F_RDLCK);
-
-	if (memory >= 0 && aw_libc()->fcntl(memory, F_OFD_SETLK, &lock) == 0)
-		atomic_fetch_or(&slot->bridging, 1);
-	take_linger(slot, tcp);
 }
 
 void aw_bridged_give_linger(struct aw_slot *slot, int tcp)

@@ -62,23 +62,18 @@ const struct aw_record_calls aw_record_calls = {
 	.is_record = is_record,
 };
 
-/*
- * Takes over a half from a process that was killed in it. TCP tells how much that process has sent. Bytes that
- * it has read may have been in its own memory: then the connection is broken.
- */
-static bool recover(struct aw_slot *slot, const pthread_mutex_t *lock, int fd)
-{
-	return lock == &slot->tx_lock && aw_record_recover(&slot->record, fd);
-}
-
 int aw_slot_lock(struct aw_slot *slot, pthread_mutex_t *lock, int fd, const struct timespec *by)
 {
 	int err = by ? pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, by)
 		     : pthread_mutex_lock(lock);
 
 	if (err == EOWNERDEAD) {
+		/*
+		 * A process was killed in the half. TCP tells how much that process has sent. Bytes that it has read may have
+		 * been in its own memory: then the connection is broken.
+		 */
 		pthread_mutex_consistent(lock);
-		if (!recover(slot, lock, fd))
+		if (lock != &slot->tx_lock || !aw_record_recover(&slot->record, fd))
 			atomic_store(&slot->broken, true);
 	} else if (err) {
 		return err;

@@ -38,14 +38,6 @@ _Static_assert(sizeof(struct copied_entry) == sizeof(struct aw_arena_entry) &&
 		       offsetof(struct copied_entry, ino) == offsetof(struct aw_arena_entry, ino),
 	       "an entry is two words");
 
-static bool read_link(DIR *fds, const char *name, char target[64])
-{
-	ssize_t len = readlinkat(dirfd(fds), name, target, 63);
-
-	target[len > 0 ? len : 0] = '\0';
-	return len > 0;
-}
-
 /*
  * Opens the arena behind the name in /proc/PID/fd. The name may be that of any file: O_PATH opens
  * it without an effect on it, and only a regular file of the right size is then opened for reading.
@@ -85,8 +77,9 @@ static bool look_for_arena(struct census *census)
 
 	rewinddir(census->fds);
 	while (census->arena < 0 && (entry = readdir(census->fds))) {
-		if (!read_link(census->fds, entry->d_name, target) ||
-		    strcmp(target, LINK_OF_ARENA) != 0)
+		ssize_t len = readlinkat(dirfd(census->fds), entry->d_name, target, sizeof(target));
+
+		if (len != strlen(LINK_OF_ARENA) || memcmp(target, LINK_OF_ARENA, (size_t)len) != 0)
 			continue;
 		census->arena = open_arena(census->fds, entry->d_name, &is_strange);
 	}
@@ -115,16 +108,6 @@ static enum aw_xs_mode read_mode(int arena, unsigned number)
 	return aw_xs_mode_is_iwarp((enum aw_xs_mode)mode) ? (enum aw_xs_mode)mode : AW_XS_OFF;
 }
 
-static void note_entry(struct census *census, unsigned number, struct copied_entry entry)
-{
-	if (!(entry.word & AW_ENTRY_HOLDERS) || entry.word & AW_ENTRY_FRESH || !entry.ino)
-		return;
-	census->records[census->count++] = (struct aw_census_record){
-		.mode = read_mode(census->arena, number),
-		.conn.ino = entry.ino,
-	};
-}
-
 static int compare_inodes(const void *a, const void *b)
 {
 	const struct aw_census_record *left = a, *right = b;
@@ -144,8 +127,15 @@ static bool read_entries(struct census *census)
 
 		if (pread(census->arena, chunk, sizeof(chunk), (off_t)at) != sizeof(chunk))
 			return false;
-		for (unsigned i = 0; i < CHUNK; i++)
-			note_entry(census, first + i, chunk[i]);
+		for (unsigned i = 0; i < CHUNK; i++) {
+			if (!(chunk[i].word & AW_ENTRY_HOLDERS) || chunk[i].word & AW_ENTRY_FRESH ||
+			    !chunk[i].ino)
+				continue;
+			census->records[census->count++] = (struct aw_census_record){
+				.mode = read_mode(census->arena, first + i),
+				.conn.ino = chunk[i].ino,
+			};
+		}
 	}
 	qsort(census->records, census->count, sizeof(*census->records), compare_inodes);
 	return true;
@@ -195,30 +185,22 @@ static bool dump_conns(struct census *census)
 	return v4 || v6; /* a kernel may have only one of them */
 }
 
-static enum aw_census_result dump_within(struct census *census, int namespace)
+static enum aw_census_result find_conns(struct census *census, pid_t pid)
 {
+	int namespace = open_namespace(pid), own;
 	enum aw_census_result result = AW_CENSUS_ELSEWHERE;
-	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 
+	if (namespace == -2)
+		return errno == ENOENT || errno == ESRCH ? AW_CENSUS_GONE : AW_CENSUS_ELSEWHERE;
+	if (namespace == -1)
+		return dump_conns(census) ? AW_CENSUS_WHOLE : AW_CENSUS_FAILED;
+	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (own >= 0 && setns(namespace, CLONE_NEWNET) == 0) {
 		result = dump_conns(census) ? AW_CENSUS_WHOLE : AW_CENSUS_FAILED;
 		(void)setns(own, CLONE_NEWNET);
 	}
 	if (own >= 0)
 		close(own);
-	return result;
-}
-
-static enum aw_census_result find_conns(struct census *census, pid_t pid)
-{
-	int namespace = open_namespace(pid);
-	enum aw_census_result result;
-
-	if (namespace == -2)
-		return errno == ENOENT || errno == ESRCH ? AW_CENSUS_GONE : AW_CENSUS_ELSEWHERE;
-	if (namespace == -1)
-		return dump_conns(census) ? AW_CENSUS_WHOLE : AW_CENSUS_FAILED;
-	result = dump_within(census, namespace);
 	close(namespace);
 	return result;
 }

@@ -57,21 +57,6 @@ static ssize_t transmit(int fd, const struct iovec *iov)
 	return aw_libc()->send(fd, iov->iov_base, iov->iov_len, 0);
 }
 
-static ssize_t read_chunk(int in, const off64_t *offset, void *chunk, size_t len)
-{
-	return offset ? pread64(in, chunk, len, *offset) : aw_libc()->read(in, chunk, len);
-}
-
-/* Moves the file's position, or *offset, back to the first byte that was not sent. */
-static void unread_rest(int in, off64_t *offset, ssize_t got, ssize_t sent)
-{
-	sent = sent < 0 ? 0 : sent;
-	if (offset)
-		*offset += sent;
-	else if (sent < got)
-		(void)lseek64(in, sent - got, SEEK_CUR);
-}
-
 /* Copies until a read or a send is short. */
 static ssize_t send_chunks(int out, int in, off64_t *offset, size_t count, void *chunk)
 {
@@ -79,13 +64,18 @@ static ssize_t send_chunks(int out, int in, off64_t *offset, size_t count, void 
 
 	while (done < count) {
 		size_t len = count - done < CHUNK_BYTES ? count - done : CHUNK_BYTES;
-		ssize_t sent, got = read_chunk(in, offset, chunk, len);
+		ssize_t sent, got = offset ? pread64(in, chunk, len, *offset)
+					   : aw_libc()->read(in, chunk, len);
 		struct iovec iov = { chunk, (size_t)(got > 0 ? got : 0) };
 
 		if (got <= 0)
 			return done ? (ssize_t)done : got;
 		sent = transmit(out, &iov);
-		unread_rest(in, offset, got, sent);
+		/* The position, or *offset, stands at the first byte that was not sent. */
+		if (offset)
+			*offset += sent > 0 ? sent : 0;
+		else if (sent < got)
+			(void)lseek64(in, (sent > 0 ? sent : 0) - got, SEEK_CUR);
 		if (sent < 0)
 			return done ? (ssize_t)done : -1;
 		done += (size_t)sent;
@@ -175,13 +165,6 @@ static size_t record_room(int out, size_t len)
 	return room;
 }
 
-static size_t room_of(const struct splice *s, size_t left)
-{
-	size_t room = s->from_record ? pipe_room(s->out) : record_room(s->out, left);
-
-	return room < left ? room : left;
-}
-
 /* Waits until the pipe has bytes, unless some have been moved already. Returns 0, or -1 with errno. A record's receive waits itself. */
 static int await_in(const struct splice *s, size_t done)
 {
@@ -201,22 +184,15 @@ static int await_out(const struct splice *s, size_t done)
 			     : -1;
 }
 
-/* Returns whether nobody reads the pipe any more. */
-static bool is_unread(int pipe)
+static ssize_t splice_take(const struct splice *s, size_t len, bool may_wait)
 {
-	struct pollfd pollfd = { .fd = pipe };
-
-	return aw_libc()->poll(&pollfd, 1, 0) > 0 && pollfd.revents & POLLERR;
-}
-
-static ssize_t take(const struct splice *s, size_t len, bool may_wait)
-{
+	struct pollfd out = { .fd = s->out };
 	struct iovec iov = { s->chunk, len };
 
 	if (!s->from_record)
 		return aw_libc()->read(s->in, s->chunk, len);
-	/* The write that fails then raises SIGPIPE, and the bytes stay in the connection. */
-	if (is_unread(s->out))
+	/* Nobody reads the pipe: the write that fails raises SIGPIPE, and the bytes stay in the connection. */
+	if (aw_libc()->poll(&out, 1, 0) > 0 && out.revents & POLLERR)
 		return aw_libc()->write(s->out, s->chunk, 1);
 	return receive(s->in, &iov, may_wait ? 0 : MSG_DONTWAIT);
 }
@@ -248,16 +224,18 @@ static ssize_t put_whole(const struct splice *s, size_t len)
 /* Only as many bytes leave in as out takes at once: a signal or a time-out may end the call at any time. */
 static ssize_t splice_by_copy(const struct splice *s)
 {
-	size_t done = 0, room;
+	size_t done = 0, left, room;
 	ssize_t got = 1;
 
 	while (got > 0 && done < s->len && await_in(s, done) == 0) {
-		room = room_of(s, s->len - done);
+		left = s->len - done;
+		room = s->from_record ? pipe_room(s->out) : record_room(s->out, left);
+		room = room < left ? room : left;
 		if (room == 0 && await_out(s, done))
 			break;
 		if (room == 0)
 			continue;
-		got = take(s, room, !done);
+		got = splice_take(s, room, !done);
 		if (got > 0)
 			got = put_whole(s, (size_t)got);
 		done += got > 0 ? (size_t)got : 0;

@@ -63,23 +63,20 @@ static bool is_ready(int fd, short events)
 	return aw_libc()->poll(&pollfd, 1, 0) > 0 && !(pollfd.revents & POLLNVAL);
 }
 
-/*
- * A thread that another one overtook on its way into the kernel slept on the number's new file. A call that has moved nothing then is
- * that file's, as if it had begun later.
- */
-static bool has_slept_elsewhere(const struct aw_io *call, int kept, short events)
-{
-	return !call->done && !is_ready(kept, events) && is_ready(call->fd, events);
-}
-
 /* Goes on with the copy that was kept for the call. events: what it has waited for; 0: it has not waited. */
-static bool take_copy(struct aw_io *call, short events)
+static bool copy_take(struct aw_io *call, short events)
 {
 	int kept;
 
 	aw_fdtab_await_left(call->fd);
 	kept = aw_slot_kept(call->slot);
-	if (kept < 0 || (events && has_slept_elsewhere(call, kept, events)))
+	if (kept < 0)
+		return false;
+	/*
+	 * A thread that another one overtook on its way into the kernel slept on the number's new file. A call that has moved
+	 * nothing then is that file's, as if it had begun later.
+	 */
+	if (events && !call->done && !is_ready(kept, events) && is_ready(call->fd, events))
 		return false;
 	call->fd = kept;
 	call->kept = true;
@@ -88,20 +85,12 @@ static bool take_copy(struct aw_io *call, short events)
 
 bool aw_io_may_sleep(struct aw_io *call)
 {
-	return is_in_place(call) || (call->done && take_copy(call, 0));
+	return is_in_place(call) || (call->done && copy_take(call, 0));
 }
 
 bool aw_io_is_still_ours(struct aw_io *call, short events)
 {
-	return is_in_place(call) || take_copy(call, events);
-}
-
-/* Returns whether the socket has no more bytes. */
-static bool is_empty(int fd)
-{
-	int count = 0;
-
-	return aw_libc()->ioctl(fd, FIONREAD, &count) != 0 || count == 0;
+	return is_in_place(call) || copy_take(call, events);
 }
 
 /* Returns how long the Reply has still time. */
@@ -128,12 +117,15 @@ static ssize_t await_ready(const struct aw_io *call, short events, int64_t limit
 	int64_t ns = is_limited ? reply_ns : limit_ns;
 	struct timespec limit = { ns / 1000000000, ns % 1000000000 };
 	const short failed = POLLERR | POLLHUP;
-	int ready;
+	int ready, queued;
 
 	aw_shield_begin_wait();
 	ready = aw_libc()->ppoll(&pollfd, 1, ns < 0 ? NULL : &limit, NULL);
 	if (ready > 0 && call->done && (pollfd.revents & failed) == failed)
-		return events == POLLIN && !is_empty(call->fd) ? 0 : -EAGAIN;
+		return events == POLLIN && aw_libc()->ioctl(call->fd, FIONREAD, &queued) == 0 &&
+				       queued
+			       ? 0
+			       : -EAGAIN;
 	if (ready > 0)
 		return 0;
 	if (ready == 0 && is_limited)

@@ -130,27 +130,22 @@ static int take_error(struct aw_slot *slot, int fd, int kernels)
 	return error;
 }
 
-static bool get_linger(struct aw_slot *slot, void *value, const socklen_t *len)
-{
-	struct linger linger;
-
-	if (!aw_bridged_get_linger(slot, &linger))
-		return false;
-	memcpy(value, &linger, *len < sizeof(linger) ? *len : sizeof(linger));
-	return true;
-}
-
 /* libc's call checks the arguments first. */
 bool aw_framed_get_option(int fd, int level, int name, void *value, socklen_t *len)
 {
 	bool is_error = level == SOL_SOCKET && name == SO_ERROR;
 	struct aw_slot *slot = is_error ? aw_framed_slot(fd) : slot_of_option(fd, level, name);
+	struct linger linger;
 	int number = 0;
 
 	if (!slot || aw_libc()->getsockopt(fd, level, name, value, len) != 0)
 		return false;
-	if (name == SO_LINGER)
-		return get_linger(slot, value, len);
+	if (name == SO_LINGER) {
+		if (!aw_bridged_get_linger(slot, &linger))
+			return false;
+		memcpy(value, &linger, *len < sizeof(linger) ? *len : sizeof(linger));
+		return true;
+	}
 	if (is_error) {
 		memcpy(&number, value, *len < sizeof(number) ? *len : sizeof(number));
 		number = take_error(slot, fd, number);
@@ -189,28 +184,24 @@ static int set_wanted(struct aw_slot *slot, int fd, const void *value, socklen_t
 	return 0;
 }
 
-static bool set_linger(struct aw_slot *slot, const void *value, socklen_t len, int *result)
-{
-	struct linger linger;
-
-	if (!value || (int)len < (int)sizeof(linger)) /* the kernel returns the right errno */
-		return false;
-	memcpy(&linger, value, sizeof(linger));
-	*result = 0;
-	return aw_bridged_set_linger(slot, &linger);
-}
-
 bool aw_framed_set_option(int fd, int level, int name, const void *value, socklen_t len,
 			  int *result)
 {
 	struct aw_slot *slot = slot_of_option(fd, level, name);
 	struct aw_half half;
+	struct linger linger;
 	int err;
 
 	if (!slot)
 		return false;
-	if (name == SO_LINGER)
-		return set_linger(slot, value, len, result);
+	if (name == SO_LINGER) {
+		if (!value ||
+		    (int)len < (int)sizeof(linger)) /* the kernel returns the right errno */
+			return false;
+		memcpy(&linger, value, sizeof(linger));
+		*result = 0;
+		return aw_bridged_set_linger(slot, &linger);
+	}
 	err = aw_half_enter_for(&half, slot, &slot->rx_lock, fd);
 	if (err == EBADF)
 		return false; /* another thread has bridged fd */

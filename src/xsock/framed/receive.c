@@ -155,15 +155,6 @@ static ssize_t receive_now(struct aw_io *call)
 	return n;
 }
 
-/*
- * A thread that cannot follow to the pair sees bytes that another program has yet to read there: the socket stays readable, and no
- * event tells when it is so for new bytes.
- */
-static void await_others(void)
-{
-	(void)aw_libc()->poll(NULL, 0, OTHERS_MS);
-}
-
 static ssize_t receive_waiting(struct aw_io *call)
 {
 	struct _pthread_cleanup_buffer left;
@@ -183,7 +174,11 @@ static ssize_t receive_waiting(struct aw_io *call)
 		if (n == -EAGAIN && aw_io_is_bridged(call))
 			n = -EBADF;
 		else if (n == -EAGAIN && call->slot->given > 0)
-			await_others();
+			/*
+			 * The thread cannot follow to the pair, where another program has yet to read bytes: the socket stays
+			 * readable, and no event tells when it is so for new bytes.
+			 */
+			(void)aw_libc()->poll(NULL, 0, OTHERS_MS);
 	} while (is_to_wait(call, n));
 	aw_left_pop(&left, 0);
 	leave_read(call->slot);

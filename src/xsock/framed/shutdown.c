@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// shutdown(2) of a FRAMED fd. The record's half learns of it, and the stream's end comes behind the rest of an FPDU that TCP has
-// yet to take.
+// The end of a FRAMED fd by shutdown(2), of which the record's half learns, or close(2). The stream's end comes behind the rest of
+// an FPDU that TCP has yet to take.
 #include <errno.h>
 
 #include "xsock/base/libc.h"
@@ -76,4 +76,18 @@ bool aw_framed_shutdown(int fd, int how, int *result)
 		(void)note_shut(slot, fd, before);
 	errno = saved;
 	return true;
+}
+
+void aw_framed_closing(int fd)
+{
+	struct aw_slot *slot = aw_framed_slot(fd);
+	struct aw_sock sock;
+
+	/* The parent's fd stays open in a child of vfork. */
+	if (!slot || aw_fdtab_is_vfork_child() ||
+	    (!aw_slot_has_debt(slot) && !aw_answer_is_due(slot)) || !aw_fdtab_look(fd, &sock) ||
+	    sock.slot != slot || sock.fds != 1)
+		return;
+	if ((aw_slot_has_debt(slot) || aw_answer_is_owed(slot, fd)) && aw_framed_bridge(fd))
+		aw_answer_close(slot, fd);
 }

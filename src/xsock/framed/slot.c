@@ -115,14 +115,15 @@ ssize_t aw_slot_take_failure(struct aw_slot *slot, ssize_t err)
 	return failure ? -failure : err;
 }
 
-/* The arrays' last place is for slots that the process has given up. */
-
 /* The work of a thread that flushes; fd and the hold on the slot belong to the thread. */
 struct flush_job {
 	struct aw_slot *slot;
 	int fd, stop_fd;
 };
-/* By slot number: the newest thread's, which copies it before another one can be started. */
+/*
+ * By slot number, as in the arrays below, whose last place is for slots that the process has given up: the newest thread's, which
+ * copies it before another one can be started.
+ */
 static struct flush_job jobs[AW_ARENA_SLOTS + 1];
 
 #define STARTS (-1)
@@ -203,35 +204,28 @@ static void *flush_run(void *arg)
 	return NULL;
 }
 
-/*
- * Waits until no thread of this process flushes the slot, a second at most: such a thread may wait for a lock whose holder, in
- * another process, is stopped.
- */
-static void await_flushers(_Atomic(uint32_t) *count)
-{
-	struct timespec until = aw_clock_after(CLOCK_MONOTONIC, DRAIN_NS);
-	uint32_t threads;
-
-	while ((threads = atomic_load(count)) != 0 &&
-	       (syscall(SYS_futex, count, FUTEX_WAIT_BITSET_PRIVATE, threads, &until, NULL,
-			FUTEX_BITSET_MATCH_ANY) == 0 ||
-		errno != ETIMEDOUT))
-		;
-}
-
 void aw_slot_stop_flush(struct aw_slot *slot)
 {
 	unsigned number = aw_arena_number(slot);
+	_Atomic(uint32_t) *count = &flushers[number];
+	struct timespec until;
 	int fd = atomic_load(&flushing[number]);
 	uint64_t bell = 1;
+	uint32_t threads;
 
-	if (!atomic_load(&flushers[number]))
+	if (!atomic_load(count))
 		return;
 	pthread_mutex_lock(&stop_lock);
 	if (fd > 0)
 		(void)atomic_compare_exchange_strong(&flushing[number], &fd, STOPS);
 	(void)!aw_libc()->write(stop_fd, &bell, sizeof(bell));
-	await_flushers(&flushers[number]);
+	/* A second at most: such a thread may wait for a lock whose holder, in another process, is stopped. */
+	until = aw_clock_after(CLOCK_MONOTONIC, DRAIN_NS);
+	while ((threads = atomic_load(count)) != 0 &&
+	       (syscall(SYS_futex, count, FUTEX_WAIT_BITSET_PRIVATE, threads, &until, NULL,
+			FUTEX_BITSET_MATCH_ANY) == 0 ||
+		errno != ETIMEDOUT))
+		;
 	(void)!aw_libc()->read(stop_fd, &bell, sizeof(bell));
 	pthread_mutex_unlock(&stop_lock);
 }

@@ -51,14 +51,6 @@ int aw_swap_to_proxy(struct aw_sock *sock, int fd, int far, int near)
 	return err;
 }
 
-static void replace_everywhere(struct aw_sock *sock, int near, const struct stat *file)
-{
-	aw_fdtab_lock();
-	aw_registration_swap_all(sock, near, file);
-	aw_fdtab_set_state(sock, AW_FD_BRIDGED);
-	aw_fdtab_unlock();
-}
-
 static int make_pair(struct aw_sock *sock, int fd, int ends[2], struct stat *file)
 {
 	socklen_t len = sizeof(sock->linger);
@@ -90,8 +82,12 @@ int aw_swap_socket(struct aw_sock *sock, int fd, aw_swap_export *export_fn)
 	err = export_fn(sock, fd, ends[FAR], ends[NEAR]);
 	if (!err && fstat(ends[NEAR], &file) != 0)
 		err = errno;
-	if (!err)
-		replace_everywhere(sock, ends[NEAR], &file);
+	if (!err) {
+		aw_fdtab_lock();
+		aw_registration_swap_all(sock, ends[NEAR], &file);
+		aw_fdtab_set_state(sock, AW_FD_BRIDGED);
+		aw_fdtab_unlock();
+	}
 	close_pair(ends);
 	return err;
 }

@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include "xsock/base/libc.h"
-#include "xsock/framed/answer.h"
-#include "xsock/framed/bridge.h"
-#include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
+#include "xsock/process/fdtab.h"
 #include "xsock/process/proxy.h"
 
 /*
@@ -67,20 +65,6 @@ void aw_slot_drop_copies(void)
 			aw_libc()->close(fd);
 		}
 	}
-}
-
-void aw_framed_closing(int fd)
-{
-	struct aw_slot *slot = aw_framed_slot(fd);
-	struct aw_sock sock;
-
-	/* The parent's fd stays open in a child of vfork. */
-	if (!slot || aw_fdtab_is_vfork_child() ||
-	    (!aw_slot_has_debt(slot) && !aw_answer_is_due(slot)) || !aw_fdtab_look(fd, &sock) ||
-	    sock.slot != slot || sock.fds != 1)
-		return;
-	if ((aw_slot_has_debt(slot) || aw_answer_is_owed(slot, fd)) && aw_framed_bridge(fd))
-		aw_answer_close(slot, fd);
 }
 
 void aw_slot_keep(struct aw_slot *slot, int fd)
