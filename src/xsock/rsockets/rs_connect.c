@@ -27,23 +27,10 @@ static int error_of_second(struct aw_xs_ep *ep)
 	return err ? -err : -ENOTCONN;
 }
 
-/*
- * Returns the bound address, or NULL. The endpoint binds the address itself, so that the id is
- * destroyed.
- */
-static const struct sockaddr *take_name(struct aw_rs *rs, struct sockaddr_storage *name)
-{
-	if (rs->state != AW_RS_BOUND)
-		return NULL;
-	memcpy(name, rdma_get_local_addr(rs->id), sizeof(struct sockaddr_in6));
-	aw_rs_drop_id(rs);
-	rs->state = AW_RS_NEW;
-	return (const struct sockaddr *)name;
-}
-
 /* Starts the connection. The caller holds rs->lock. */
 static int connect_begin(struct aw_rs *rs, const struct sockaddr *addr)
 {
+	bool bound = rs->state == AW_RS_BOUND;
 	struct sockaddr_storage name;
 	struct aw_xs_ep *ep;
 	int err;
@@ -55,21 +42,18 @@ static int connect_begin(struct aw_rs *rs, const struct sockaddr *addr)
 	err = aw_rs_make_ep(rs, &ep);
 	if (err)
 		return err;
-	err = aw_xs_ep_connect(ep, take_name(rs, &name), addr);
+	/* The endpoint binds the address itself: the id gives it up. */
+	if (bound) {
+		memcpy(&name, rdma_get_local_addr(rs->id), sizeof(struct sockaddr_in6));
+		aw_rs_drop_id(rs);
+		rs->state = AW_RS_NEW;
+	}
+	err = aw_xs_ep_connect(ep, bound ? (const struct sockaddr *)&name : NULL, addr);
 	if (err)
 		aw_xs_ep_close(ep, true);
 	else
 		aw_rs_set_ep(rs, ep);
 	return err;
-}
-
-static int wait_until_connected(struct aw_rs *rs)
-{
-	int got = aw_rs_wait(rs, POLLOUT, rs->options.send_timeout_ns);
-
-	if (got > 0)
-		return -aw_xs_ep_error(aw_rs_ep(rs));
-	return got == -EAGAIN ? -EINPROGRESS : got;
 }
 
 /* Has the service go on with the connection. */
@@ -93,8 +77,12 @@ static int connect_stream(struct aw_rs *rs, const struct sockaddr *addr, socklen
 		return err;
 	if (atomic_load(&rs->flags) & O_NONBLOCK)
 		return leave_to_service(rs, -EINPROGRESS);
-	err = wait_until_connected(rs);
-	return err == -EINTR || err == -EINPROGRESS ? leave_to_service(rs, err) : err;
+	err = aw_rs_wait(rs, POLLOUT, rs->options.send_timeout_ns);
+	if (err > 0)
+		return -aw_xs_ep_error(aw_rs_ep(rs));
+	if (err == -EAGAIN)
+		return leave_to_service(rs, -EINPROGRESS);
+	return err == -EINTR ? leave_to_service(rs, err) : err;
 }
 
 int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)

@@ -31,18 +31,6 @@ enum {
 
 typedef ssize_t step_fn(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags);
 
-static int fill_part(const struct transfer *t, struct iovec part[PART])
-{
-	size_t n = t->iov_count < PART ? t->iov_count : PART;
-
-	memcpy(part, t->iov, n * sizeof(*part));
-	if (n) {
-		part[0].iov_base = (char *)part[0].iov_base + t->first_done;
-		part[0].iov_len -= t->first_done;
-	}
-	return (int)n;
-}
-
 static void transfer_advance(struct transfer *t, size_t done)
 {
 	t->first_done += done;
@@ -53,15 +41,19 @@ static void transfer_advance(struct transfer *t, size_t done)
 	}
 }
 
-/* Makes one step; waits until it is possible. */
+/* Makes one step of a transfer that has bytes left; waits until it is possible. */
 static ssize_t step_once(struct transfer *t, step_fn *step, short events)
 {
+	size_t n = t->iov_count < PART ? t->iov_count : PART;
 	struct iovec part[PART];
-	int n = fill_part(t, part), err = 0;
 	ssize_t got;
+	int err;
 
+	memcpy(part, t->iov, n * sizeof(*part));
+	part[0].iov_base = (char *)part[0].iov_base + t->first_done;
+	part[0].iov_len -= t->first_done;
 	for (;;) {
-		got = step(t->ep, part, n, t->flags);
+		got = step(t->ep, part, (int)n, t->flags);
 		if (got != -EAGAIN || !t->may_block)
 			return got;
 		err = aw_rs_wait(t->rs, events, t->timeout_ns);
@@ -70,17 +62,11 @@ static ssize_t step_once(struct transfer *t, step_fn *step, short events)
 	}
 }
 
-static bool goes_on(const struct transfer *t, short events)
-{
-	if (!t->iov_count)
-		return false;
-	return events == POLLOUT ||
-	       ((t->flags & MSG_WAITALL) && !(t->flags & (MSG_PEEK | MSG_OOB)));
-}
-
 /* Makes steps until all bytes are moved, a step fails, or the stream has ended. */
 static ssize_t step_all(struct transfer *t, step_fn *step, short events)
 {
+	bool whole = events == POLLOUT ||
+		     ((t->flags & MSG_WAITALL) && !(t->flags & (MSG_PEEK | MSG_OOB)));
 	ssize_t done = 0, got;
 
 	transfer_advance(t, 0);
@@ -92,7 +78,7 @@ static ssize_t step_all(struct transfer *t, step_fn *step, short events)
 			return done ? done : got;
 		done += got;
 		transfer_advance(t, (size_t)got);
-	} while (goes_on(t, events));
+	} while (whole && t->iov_count);
 	return done;
 }
 

@@ -8,10 +8,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "xsock/rsockets/rs_config.h"
-#include "xsock/rsockets/rs_table.h"
 
 enum {
 	AT_VERSION = 4,
@@ -27,22 +23,6 @@ enum {
 #define READABLE (POLLIN | POLLRDNORM)
 
 static const unsigned char tag[AT_VERSION] = { 0x55, 0x55, 0x55, 0x55 };
-
-int aw_rs_datagram_open(int domain, int flags)
-{
-	struct aw_rs *rs = aw_rs_create(domain, aw_rs_config_options());
-	int fd, err;
-
-	if (!rs)
-		return -ENOMEM;
-	rs->datagram = true;
-	rs->flags = flags;
-	fd = socket(domain, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
-	err = fd < 0 ? -errno : aw_rs_table_insert(rs, fd);
-	if (err < 0)
-		aw_rs_destroy(rs);
-	return err;
-}
 
 /* Writes the header and returns its length. */
 static size_t put_header(const struct aw_rs *rs, unsigned char header[LENGTH_6])

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // rsockets of SOCK_DGRAM. Their bytes go over UDP, each datagram behind the header that rsockets
-// use towards a peer whose UD QP is not known: iWARP has no UD QPs. Called by rs_socket.c,
-// rs_data.c and rs_poll.c.
+// use towards a peer whose UD QP is not known: iWARP has no UD QPs. Called by rs_data.c and rs_poll.c.
 #ifndef XSOCK_RSOCKETS_RS_DATAGRAM_H
 #define XSOCK_RSOCKETS_RS_DATAGRAM_H
 
 #include "xsock/rsockets/rs_socket.h"
-
-/* Returns the descriptor of a new rsocket, or a negative errno. */
-int aw_rs_datagram_open(int domain, int flags) __attribute__((warn_unused_result));
 
 ssize_t aw_rs_datagram_send(struct aw_rs *rs, const struct msghdr *msg, int flags);
 ssize_t aw_rs_datagram_recv(struct aw_rs *rs, struct msghdr *msg, int flags);

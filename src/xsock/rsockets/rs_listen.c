@@ -67,13 +67,6 @@ void aw_rs_listen_forked(void)
 	atomic_store(&listening, 0);
 }
 
-static void queue_push(struct aw_rs *rs, struct aw_rs *accepted)
-{
-	STAILQ_INSERT_TAIL(&rs->queue, accepted, entry);
-	rs->queued++;
-	eventfd_write(rs->fd, 1);
-}
-
 static struct aw_rs *queue_pop(struct aw_rs *rs)
 {
 	struct aw_rs *accepted = STAILQ_FIRST(&rs->queue);
@@ -87,12 +80,6 @@ static struct aw_rs *queue_pop(struct aw_rs *rs)
 	return accepted;
 }
 
-static void reject_id(struct rdma_cm_id *id)
-{
-	rdma_reject(id, NULL, 0);
-	rdma_destroy_id(id);
-}
-
 /* Accepts a Request. NULL: it has failed, and the peer was rejected. */
 static struct aw_rs *accept_request(struct aw_rs *rs, struct rdma_cm_event *request)
 {
@@ -100,7 +87,8 @@ static struct aw_rs *accept_request(struct aw_rs *rs, struct rdma_cm_event *requ
 	struct aw_xs_ep *ep;
 
 	if (!accepted || aw_rs_make_ep(accepted, &ep)) {
-		reject_id(request->id);
+		rdma_reject(request->id, NULL, 0);
+		rdma_destroy_id(request->id);
 	} else if (aw_xs_ep_accept(ep, request)) {
 		aw_xs_ep_close(ep, true);
 	} else {
@@ -113,29 +101,27 @@ static struct aw_rs *accept_request(struct aw_rs *rs, struct rdma_cm_event *requ
 	return NULL;
 }
 
-static void serve_requests(struct aw_rs *rs)
+int aw_rs_listen_serve(struct aw_rs *rs)
 {
 	struct rdma_cm_event *event;
 	struct aw_rs *accepted;
-
-	while (has_room(rs) && !aw_xs_ep_cm_event(rs->channel, &event)) {
-		accepted = event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? accept_request(rs, event)
-									 : NULL;
-		rdma_ack_cm_event(event);
-		if (accepted)
-			queue_push(rs, accepted);
-	}
-}
-
-int aw_rs_listen_serve(struct aw_rs *rs)
-{
+	bool listens;
 	int fd = -1;
 
 	pthread_mutex_lock(&rs->lock);
-	if (rs->state == AW_RS_LISTENING && rs->id) {
-		serve_requests(rs);
-		fd = rs->was_full ? -1 : rs->channel->fd;
+	listens = rs->state == AW_RS_LISTENING && rs->id;
+	while (listens && has_room(rs) && !aw_xs_ep_cm_event(rs->channel, &event)) {
+		accepted = event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? accept_request(rs, event)
+									 : NULL;
+		rdma_ack_cm_event(event);
+		if (!accepted)
+			continue;
+		STAILQ_INSERT_TAIL(&rs->queue, accepted, entry);
+		rs->queued++;
+		eventfd_write(rs->fd, 1);
 	}
+	if (listens && !rs->was_full)
+		fd = rs->channel->fd;
 	pthread_mutex_unlock(&rs->lock);
 	return fd;
 }
@@ -215,44 +201,28 @@ static int take_accepted(struct aw_rs *rs, struct aw_rs **accepted)
 	return *accepted ? 0 : -EAGAIN;
 }
 
-static int wait_accepted(struct aw_rs *rs, struct aw_rs **accepted)
-{
-	int err, got;
-
-	for (err = take_accepted(rs, accepted); err == -EAGAIN; err = take_accepted(rs, accepted)) {
-		if (!aw_rs_may_block(rs, 0))
-			return -EAGAIN;
-		got = aw_rs_wait_fd(rs, POLLIN, rs->options.recv_timeout_ns);
-		if (got < 0)
-			return got;
-	}
-	return err;
-}
-
-/*
- * Gives the accepted rsocket a descriptor and returns it, or a negative errno, and then the
- * connection is closed.
- */
-static int insert_accepted(struct aw_rs *accepted)
-{
-	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
-	int err = fd < 0 ? -errno : aw_rs_table_insert(accepted, fd);
-
-	if (err < 0)
-		aw_rs_destroy(accepted);
-	return err;
-}
-
+/* Returns the descriptor of the next connection, or a negative errno. A connection that gets no descriptor is closed. */
 static int accept_one(struct aw_rs *rs, struct sockaddr *addr, socklen_t *len)
 {
 	struct aw_rs *accepted;
-	int err = rs->datagram ? -EOPNOTSUPP : wait_accepted(rs, &accepted);
+	int err, fd;
 
+	if (rs->datagram)
+		return -EOPNOTSUPP;
+	while ((err = take_accepted(rs, &accepted)) == -EAGAIN && aw_rs_may_block(rs, 0)) {
+		err = aw_rs_wait_fd(rs, POLLIN, rs->options.recv_timeout_ns);
+		if (err < 0)
+			return err;
+	}
 	if (err)
 		return err;
 	if (addr && len)
 		aw_rs_name_get(accepted, true, addr, len);
-	return insert_accepted(accepted);
+	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+	err = fd < 0 ? -errno : aw_rs_table_insert(accepted, fd);
+	if (err < 0)
+		aw_rs_destroy(accepted);
+	return err;
 }
 
 int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)

@@ -73,14 +73,6 @@ int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 	return rs ? (int)aw_rs_leave(rs, bind_rs(rs, addr, addrlen)) : -1;
 }
 
-static void name_of_id(struct aw_rs *rs, struct sockaddr_storage *name)
-{
-	pthread_mutex_lock(&rs->lock);
-	if (rs->id)
-		memcpy(name, rdma_get_local_addr(rs->id), sizeof(struct sockaddr_in6));
-	pthread_mutex_unlock(&rs->lock);
-}
-
 /*
  * Returns the endpoint's address. While an active connection is in progress there is no peer; an
  * accepted one has a peer.
@@ -96,11 +88,6 @@ static int name_of_ep(struct aw_rs *rs, bool peer, struct sockaddr_storage *name
 	return aw_xs_ep_state(aw_rs_ep(rs)) <= AW_XS_CONNECTING ? -ENOTCONN : 0;
 }
 
-static int name_of_udp(int fd, bool peer, struct sockaddr *addr, socklen_t *len)
-{
-	return (peer ? getpeername(fd, addr, len) : getsockname(fd, addr, len)) ? -errno : 0;
-}
-
 int aw_rs_name_get(struct aw_rs *rs, bool peer, struct sockaddr *addr, socklen_t *len)
 {
 	struct sockaddr_storage name = { 0 };
@@ -109,15 +96,19 @@ int aw_rs_name_get(struct aw_rs *rs, bool peer, struct sockaddr *addr, socklen_t
 	if (!addr || !len)
 		return -EFAULT;
 	if (rs->datagram)
-		return name_of_udp(rs->fd, peer, addr, len);
+		return (peer ? getpeername : getsockname)(rs->fd, addr, len) ? -errno : 0;
 	if (aw_rs_ep(rs))
 		err = name_of_ep(rs, peer, &name);
 	else if (peer)
 		err = -ENOTCONN;
-	else
-		name_of_id(rs, &name);
 	if (err)
 		return err;
+	if (!aw_rs_ep(rs)) {
+		pthread_mutex_lock(&rs->lock);
+		if (rs->id)
+			memcpy(&name, rdma_get_local_addr(rs->id), sizeof(struct sockaddr_in6));
+		pthread_mutex_unlock(&rs->lock);
+	}
 	if (!name.ss_family)
 		name.ss_family = (sa_family_t)rs->domain;
 	socklen_t size = size_of((struct sockaddr *)&name);

@@ -37,14 +37,6 @@ static int set_flag(int *flag, const struct change *c)
 	return 0;
 }
 
-static int set_linger(const struct change *c)
-{
-	if (c->len < sizeof(struct linger))
-		return -EINVAL;
-	memcpy(&c->rs->options.linger, c->value, sizeof(struct linger));
-	return 0;
-}
-
 static int set_timeout(int64_t *timeout_ns, const struct change *c)
 {
 	struct timeval time;
@@ -82,7 +74,10 @@ static int set_socket(const struct change *c, int name)
 			aw_rs_config_clamp(doubled(c->number), AW_RS_BUFFER_MIN, AW_RS_BUFFER_MAX);
 		return 0;
 	case SO_LINGER:
-		return set_linger(c);
+		if (c->len < sizeof(o->linger))
+			return -EINVAL;
+		memcpy(&o->linger, c->value, sizeof(o->linger));
+		return 0;
 	case SO_RCVTIMEO:
 		return set_timeout(&o->recv_timeout_ns, c);
 	case SO_SNDTIMEO:
@@ -125,23 +120,11 @@ static int set_ipv6(const struct change *c, int name)
 	return set_flag(&c->rs->options.v6only, c);
 }
 
-static int set_route(const struct change *c)
-{
-	void *copy = malloc(c->len);
-
-	if (!copy)
-		return -ENOMEM;
-	memcpy(copy, c->value, c->len);
-	free(c->rs->route);
-	c->rs->route = copy;
-	c->rs->route_len = c->len;
-	return 0;
-}
-
 static int set_rdma(const struct change *c, int name)
 {
 	struct aw_rs_options *o = &c->rs->options;
 	uint32_t size = aw_rs_config_clamp(c->number, 0, AW_RS_QUEUE_SIZE_MAX);
+	void *copy;
 
 	if (c->rs->state == AW_RS_STREAM || c->number < 0)
 		return -EINVAL;
@@ -159,7 +142,14 @@ static int set_rdma(const struct change *c, int name)
 		o->iomap_size = aw_rs_config_iomap_size((uint32_t)c->number);
 		return 0;
 	case RDMA_ROUTE:
-		return set_route(c);
+		copy = malloc(c->len);
+		if (!copy)
+			return -ENOMEM;
+		memcpy(copy, c->value, c->len);
+		free(c->rs->route);
+		c->rs->route = copy;
+		c->rs->route_len = c->len;
+		return 0;
 	default:
 		return -ENOTSUP;
 	}
@@ -283,20 +273,6 @@ static int get_socket(struct aw_rs *rs, int name, const struct option_value *a)
 	}
 }
 
-static int get_tcp(int name, const struct option_value *a)
-{
-	if (name == TCP_KEEPCNT || name == TCP_KEEPINTVL)
-		return store_number(a, 1);
-	return name == TCP_MAXSEG ? store_number(a, MAXSEG) : -ENOTSUP;
-}
-
-static int get_route(const struct aw_rs *rs, const struct option_value *a)
-{
-	if (*a->len < rs->route_len)
-		return -EINVAL;
-	return store_value(a, rs->route ? rs->route : "", rs->route_len);
-}
-
 static int get_locked(struct aw_rs *rs, int level, int name, const struct option_value *a)
 {
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
@@ -305,9 +281,15 @@ static int get_locked(struct aw_rs *rs, int level, int name, const struct option
 					   sizeof(int));
 	if (level == SOL_SOCKET)
 		return get_socket(rs, name, a);
-	if (level == IPPROTO_TCP)
-		return get_tcp(name, a);
-	return level == SOL_RDMA && name == RDMA_ROUTE ? get_route(rs, a) : -ENOTSUP;
+	if (level == IPPROTO_TCP && (name == TCP_KEEPCNT || name == TCP_KEEPINTVL))
+		return store_number(a, 1);
+	if (level == IPPROTO_TCP && name == TCP_MAXSEG)
+		return store_number(a, MAXSEG);
+	if (level != SOL_RDMA || name != RDMA_ROUTE)
+		return -ENOTSUP;
+	if (*a->len < rs->route_len)
+		return -EINVAL;
+	return store_value(a, rs->route ? rs->route : "", rs->route_len);
 }
 
 static int get_option(struct aw_rs *rs, int level, int name, const struct option_value *a)

@@ -50,9 +50,11 @@ static short ep_events(short events)
  * Returns the revents of an endpoint. POLLHUP is left out while bytes can be read: rstream takes it
  * for a failure.
  */
-static short ep_revents(struct aw_xs_ep *ep, short ready, short events)
+static short ep_revents(const struct member *m, short events, short ready)
 {
-	if ((ready & POLLHUP) && (ep_events(events) & POLLIN) && aw_xs_ep_pending(ep))
+	if (atomic_load(&m->rs->closed))
+		return POLLNVAL;
+	if ((ready & POLLHUP) && (ep_events(events) & POLLIN) && aw_xs_ep_pending(m->ep))
 		ready &= ~POLLHUP;
 	if (ready & POLLIN)
 		ready |= POLLRDNORM;
@@ -80,31 +82,22 @@ static void add_fd(struct poll_set *set, size_t i)
 		asked[0].events = aw_rs_datagram_events(fd->events);
 }
 
-static bool is_listening(struct aw_rs *rs)
-{
-	pthread_mutex_lock(&rs->lock);
-	bool yes = rs->state == AW_RS_LISTENING;
-
-	pthread_mutex_unlock(&rs->lock);
-	return yes;
-}
-
-static short revents_of_ep(const struct member *m, short events, short ready)
-{
-	return atomic_load(&m->rs->closed) ? POLLNVAL : ep_revents(m->ep, ready, events);
-}
-
 static short revents_of(const struct member *m, short events, short asked)
 {
+	bool listens;
+
 	if (!m->rs)
 		return asked;
 	if (m->ep)
-		return revents_of_ep(m, events, aw_xs_ep_ready(m->ep));
+		return ep_revents(m, events, aw_xs_ep_ready(m->ep));
 	if (atomic_load(&m->rs->closed))
 		return POLLNVAL;
 	if (m->rs->datagram)
 		return aw_rs_datagram_revents(m->rs, events, asked);
-	return is_listening(m->rs) ? asked : (short)((events & POLLOUT) | POLLHUP);
+	pthread_mutex_lock(&m->rs->lock);
+	listens = m->rs->state == AW_RS_LISTENING;
+	pthread_mutex_unlock(&m->rs->lock);
+	return listens ? asked : (short)((events & POLLOUT) | POLLHUP);
 }
 
 static int read_events(struct poll_set *set)
@@ -238,18 +231,8 @@ static int poll_one(struct poll_set *set, int64_t timeout_ns)
 	}
 	if (got <= 0)
 		return got;
-	set->fds[0].revents = revents_of_ep(m, set->fds[0].events, (short)got);
+	set->fds[0].revents = ep_revents(m, set->fds[0].events, (short)got);
 	return set->fds[0].revents != 0;
-}
-
-static void leave_all(struct poll_set *set)
-{
-	for (size_t i = 0; i < set->count; i++) {
-		if (set->members[i].leads)
-			atomic_store(&set->members[i].rs->leader, NULL);
-		if (set->members[i].rs)
-			aw_rs_table_put(set->members[i].rs->fd);
-	}
 }
 
 int aw_rs_poll(struct pollfd *fds, nfds_t count, int64_t timeout_ns)
@@ -269,7 +252,12 @@ int aw_rs_poll(struct pollfd *fds, nfds_t count, int64_t timeout_ns)
 			add_fd(&set, i);
 		got = count == 1 && members[0].ep ? poll_one(&set, timeout_ns)
 						  : poll_many(&set, timeout_ns);
-		leave_all(&set);
+		for (size_t i = 0; i < count; i++) {
+			if (members[i].leads)
+				atomic_store(&members[i].rs->leader, NULL);
+			if (members[i].rs)
+				aw_rs_put(members[i].rs);
+		}
 	}
 	if (count > ON_STACK_MAX) {
 		free(members);

@@ -20,15 +20,6 @@ static struct {
 static void serve_watched(struct aw_xs_wait *wait);
 static struct aw_xs_job job = { .serve = serve_watched };
 
-static bool serve_listener(struct aw_xs_wait *wait, struct aw_rs *rs)
-{
-	int fd = aw_rs_listen_serve(rs);
-
-	if (fd >= 0)
-		aw_xs_wait_fd(wait, (struct pollfd){ .fd = fd, .events = POLLIN });
-	return !atomic_load(&rs->closed);
-}
-
 /* A thread in rpoll may sleep on fds of before: it does not learn of the events that are taken here. */
 static bool serve_ep(struct aw_xs_wait *wait, struct aw_rs *rs)
 {
@@ -80,12 +71,22 @@ static struct aw_rs *next_watched(void)
 static void serve_watched(struct aw_xs_wait *wait)
 {
 	struct aw_rs *rs;
+	bool stays;
+	int fd;
 
 	service.turn++;
 	while ((rs = next_watched())) {
-		if (!(aw_rs_ep(rs) ? serve_ep(wait, rs) : serve_listener(wait, rs)))
+		if (aw_rs_ep(rs)) {
+			stays = serve_ep(wait, rs);
+		} else {
+			fd = aw_rs_listen_serve(rs);
+			if (fd >= 0)
+				aw_xs_wait_fd(wait, (struct pollfd){ .fd = fd, .events = POLLIN });
+			stays = !atomic_load(&rs->closed);
+		}
+		if (!stays)
 			aw_rs_service_leave(rs);
-		aw_rs_table_put(rs->fd);
+		aw_rs_put(rs);
 	}
 }
 

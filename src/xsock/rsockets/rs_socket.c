@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "xsock/rsockets/rs_config.h"
-#include "xsock/rsockets/rs_datagram.h"
 #include "xsock/rsockets/rs_listen.h"
 #include "xsock/rsockets/rs_service.h"
 #include "xsock/rsockets/rs_table.h"
@@ -86,9 +85,20 @@ struct aw_rs *aw_rs_enter(int fd)
 	return rs;
 }
 
+void aw_rs_put(struct aw_rs *rs)
+{
+	int fd = rs->fd;
+
+	if (aw_rs_table_put(fd))
+		return;
+	aw_rs_service_leave(rs);
+	aw_rs_destroy(rs);
+	aw_rs_table_free(fd);
+}
+
 ssize_t aw_rs_leave(struct aw_rs *rs, ssize_t result)
 {
-	aw_rs_table_put(rs->fd);
+	aw_rs_put(rs);
 	return aw_rs_result(result);
 }
 
@@ -133,31 +143,34 @@ void aw_rs_wake_leader(struct aw_rs *rs)
 		eventfd_write(rs->fd, 1);
 }
 
-void aw_rs_process_forked(void)
+static void forget_parents(void)
 {
+	aw_rs_table_forked();
 	aw_rs_service_forked();
 	aw_rs_listen_forked();
 }
 
-static bool is_known(int domain, int type, int protocol)
+static void handle_forks(void)
 {
-	if (domain != AF_INET && domain != AF_INET6)
-		return false;
-	return (type == SOCK_STREAM && (!protocol || protocol == IPPROTO_TCP)) ||
-	       (type == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP));
+	pthread_atfork(NULL, NULL, forget_parents);
 }
 
-static int open_stream(int domain, int flags)
+/* Returns the descriptor of a new rsocket, or a negative errno. */
+static int open_rs(int domain, bool datagram, int flags)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct aw_rs *rs = aw_rs_create(domain, aw_rs_config_options());
-	int fd = rs ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE) : -1;
-	int err = rs ? -errno : -ENOMEM;
+	int fd, err;
 
-	if (fd >= 0) {
-		rs->flags = flags;
-		err = aw_rs_table_insert(rs, fd);
-	}
-	if (err < 0 && rs)
+	if (!rs)
+		return -ENOMEM;
+	pthread_once(&once, handle_forks);
+	rs->datagram = datagram;
+	rs->flags = flags;
+	fd = datagram ? socket(domain, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP)
+		      : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+	err = fd < 0 ? -errno : aw_rs_table_insert(rs, fd);
+	if (err < 0)
 		aw_rs_destroy(rs);
 	return err;
 }
@@ -165,13 +178,14 @@ static int open_stream(int domain, int flags)
 int rsocket(int domain, int type, int protocol)
 {
 	int flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
+	bool datagram;
 
 	type &= ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (!is_known(domain, type, protocol))
+	datagram = type == SOCK_DGRAM;
+	if ((domain != AF_INET && domain != AF_INET6) || (type != SOCK_STREAM && !datagram) ||
+	    (protocol && protocol != (datagram ? IPPROTO_UDP : IPPROTO_TCP)))
 		return (int)aw_rs_result(-ENOTSUP);
-	if (type == SOCK_DGRAM)
-		return (int)aw_rs_result(aw_rs_datagram_open(domain, flags));
-	return (int)aw_rs_result(open_stream(domain, flags));
+	return (int)aw_rs_result(open_rs(domain, datagram, flags));
 }
 
 static int shutdown_rs(struct aw_rs *rs, int how)

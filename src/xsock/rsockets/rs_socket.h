@@ -90,6 +90,8 @@ void aw_rs_drop_id(struct aw_rs *rs);
 struct aw_rs *aw_rs_enter(int fd) __attribute__((warn_unused_result));
 /* Ends the call. Returns the exported call's result: result, or -1 with errno for a negative errno. */
 ssize_t aw_rs_leave(struct aw_rs *rs, ssize_t result);
+/* Gives up a hold on rs, and closes it where it was the last one of an rsocket that the program has closed. */
+void aw_rs_put(struct aw_rs *rs);
 
 /* Returns whether a call with these flags (MSG_*) may wait. */
 static inline bool aw_rs_may_block(const struct aw_rs *rs, int flags)
@@ -113,9 +115,6 @@ void aw_rs_wait_begin(struct aw_rs *rs);
 void aw_rs_wait_end(struct aw_rs *rs);
 /* Wakes the thread that leads in rpoll, to look again. */
 void aw_rs_wake_leader(struct aw_rs *rs);
-
-/* Called in the child of a fork. */
-void aw_rs_process_forked(void);
 
 /* Turns a result into the exported call's: sets errno and returns -1 for a negative errno. */
 static inline ssize_t aw_rs_result(ssize_t result)

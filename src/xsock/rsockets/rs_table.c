@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "xsock/rsockets/rs_service.h"
 #include "xsock/rsockets/rs_socket.h"
 
 #define SLOTS (1U << 20)
@@ -31,15 +30,13 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* How often this process and its ancestors have forked since the table was first used. */
 static uint32_t generation;
 
-static void note_fork(void)
+void aw_rs_table_forked(void)
 {
 	generation++;
-	aw_rs_process_forked();
 }
 
 static void table_init(void)
 {
-	pthread_atfork(NULL, NULL, note_fork);
 	atomic_store(&slots, calloc(SLOTS, sizeof(struct table_slot)));
 }
 
@@ -55,18 +52,15 @@ static bool is_ours(uint64_t word)
 	return word >> GENERATION_SHIFT == generation;
 }
 
-static bool is_taken(uint64_t word)
-{
-	return is_ours(word) && (word & (OPEN | HOLDERS));
-}
-
 static int insert_slot(struct aw_rs *rs, int fd)
 {
 	struct table_slot *slot = slot_of(fd);
+	uint64_t word;
 
 	if (!slot)
 		return -ENOMEM;
-	if (is_taken(atomic_load(&slot->word)))
+	word = atomic_load(&slot->word);
+	if (is_ours(word) && word & (OPEN | HOLDERS))
 		return -EBUSY;
 	slot->rs = rs;
 	// Release; pairs with aw_rs_table_hold.
@@ -111,23 +105,22 @@ struct aw_rs *aw_rs_table_hold(int fd)
 	return slot->rs;
 }
 
-void aw_rs_table_put(int fd)
+bool aw_rs_table_put(int fd)
 {
 	struct table_slot *slot = slot_of(fd);
-	struct aw_rs *rs = slot->rs;
 	uint64_t word = atomic_load(&slot->word),
 		 last = (uint64_t)generation << GENERATION_SHIFT | 1;
 
-	// The last holder of a closed slot keeps its hold until the rsocket is destroyed.
 	do {
 		if (word == last)
-			break;
+			return false;
 	} while (!atomic_compare_exchange_weak(&slot->word, &word, word - 1));
-	if (word != last)
-		return;
-	aw_rs_service_leave(rs);
-	aw_rs_destroy(rs);
-	atomic_store(&slot->word, (uint64_t)generation << GENERATION_SHIFT);
+	return true;
+}
+
+void aw_rs_table_free(int fd)
+{
+	atomic_store(&slot_of(fd)->word, (uint64_t)generation << GENERATION_SHIFT);
 	close(fd);
 }
 
@@ -145,7 +138,6 @@ bool aw_rs_table_forget(int fd)
 
 	if (!(word & OPEN) || is_ours(word))
 		return false;
-	atomic_store(&slot->word, (uint64_t)generation << GENERATION_SHIFT);
-	close(fd);
+	aw_rs_table_free(fd);
 	return true;
 }

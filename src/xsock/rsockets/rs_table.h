@@ -18,9 +18,16 @@ struct aw_rs;
  */
 int aw_rs_table_insert(struct aw_rs *rs, int fd) __attribute__((warn_unused_result));
 
-/* Returns the rsocket of a descriptor, held until aw_rs_table_put(fd); NULL: fd is no rsocket. */
+/* Returns the rsocket of a descriptor, held until aw_rs_put; NULL: fd is no rsocket. */
 struct aw_rs *aw_rs_table_hold(int fd) __attribute__((warn_unused_result));
-void aw_rs_table_put(int fd);
+/*
+ * Gives up a hold. False: the descriptor was closed, and this is the last hold, which the caller keeps: it destroys the rsocket, and
+ * then frees the number.
+ */
+bool aw_rs_table_put(int fd) __attribute__((warn_unused_result));
+void aw_rs_table_free(int fd);
+/* Called in the child of a fork. */
+void aw_rs_table_forked(void);
 
 /*
  * Closes the descriptor, which the caller holds: no other thread can hold it any more. False:
