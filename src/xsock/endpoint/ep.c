@@ -38,17 +38,6 @@ static void fill_options(struct aw_xs_options *to, const struct aw_xs_options *f
 	to->iomap_size = aw_xs_iomaps_round(to->iomap_size);
 }
 
-/* Sets the receive ring's sizes: at most len bytes, reached by doubling recv_start. */
-static void size_ring(struct aw_xs_memory *mem, uint32_t len)
-{
-	uint32_t start = len, times = 1;
-
-	for (; start > RECV_START; start /= 2)
-		times *= 2;
-	mem->recv_start = start - start % AW_XS_SGL_MAX;
-	mem->recv_len = mem->recv_start * times;
-}
-
 static size_t page_align(size_t len)
 {
 	return (len + PAGE - 1) / PAGE * PAGE;
@@ -62,6 +51,7 @@ static int map_memory(struct aw_xs_ep *ep, struct aw_xs_memory *mem)
 {
 	const struct aw_xs_options *o = &ep->options;
 	size_t messages = (size_t)(o->rq_size + AW_XS_RQ_SPARE) * AW_XS_MSG_LEN, target_at;
+	uint32_t start = o->rcvbuf, times = 1;
 
 	ep->messages_at = page_align(o->sndbuf);
 	ep->shared_at = ep->messages_at + page_align(messages);
@@ -78,7 +68,11 @@ static int map_memory(struct aw_xs_ep *ep, struct aw_xs_memory *mem)
 		.target = ep->memory + target_at,
 		.iomaps = o->iomap_size,
 	};
-	size_ring(mem, o->rcvbuf);
+	/* The receive ring reaches its size by doubling recv_start. */
+	for (; start > RECV_START; start /= 2)
+		times *= 2;
+	mem->recv_start = start - start % AW_XS_SGL_MAX;
+	mem->recv_len = mem->recv_start * times;
 	return 0;
 }
 
@@ -103,15 +97,6 @@ int aw_xs_ep_create(const struct aw_xs_options *o, struct aw_xs_ep **created)
 	aw_xs_service_join(ep);
 	*created = ep;
 	return 0;
-}
-
-bool aw_xs_ep_is_behind(const struct aw_xs_ep *ep)
-{
-	const struct aw_xs_stream *s = &ep->stream;
-
-	if (ep->phase == AW_XS_PHASE_IDLE || ep->phase == AW_XS_PHASE_OVER)
-		return false;
-	return s->put != s->posted || (s->tx_wanted > s->tx_end && !aw_xs_stream_has_ended(s));
 }
 
 /* The order is rdma_cm's and verbs': maps and QP, then ids, then their channel. */
@@ -339,25 +324,6 @@ int aw_xs_ep_shutdown(struct aw_xs_ep *ep, int how)
 	return err;
 }
 
-/* Returns whether the peer receives no more. */
-static bool is_over(const struct aw_xs_ep *ep)
-{
-	const struct aw_xs_stream *s = &ep->stream;
-
-	return s->error || s->rx_end == AW_XS_GONE || ep->phase == AW_XS_PHASE_OVER;
-}
-
-bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep)
-{
-	const struct aw_xs_stream *s = &ep->stream;
-
-	aw_xs_ep_reap_sends(ep);
-	if (is_over(ep))
-		return true;
-	return s->put == s->freed && (s->tx_wanted == AW_XS_OPEN || aw_xs_stream_has_ended(s)) &&
-	       (s->tx_wanted == AW_XS_OPEN || s->sq_used == 0);
-}
-
 size_t aw_xs_ep_pending(struct aw_xs_ep *ep)
 {
 	pthread_mutex_lock(&ep->lock);
@@ -373,7 +339,7 @@ size_t aw_xs_ep_unsent(struct aw_xs_ep *ep)
 	pthread_mutex_lock(&ep->lock);
 	aw_xs_ep_progress(ep);
 	aw_xs_ep_reap_sends(ep);
-	size_t unsent = is_over(ep) ? 0 : (size_t)(ep->stream.put - ep->stream.freed);
+	size_t unsent = aw_xs_ep_is_over(ep) ? 0 : (size_t)(ep->stream.put - ep->stream.freed);
 
 	ep->flush_awaited = unsent > 0;
 	aw_xs_ep_unlock(ep);

@@ -119,12 +119,6 @@ size_t aw_xs_ep_refusal(struct aw_xs_ep *ep, void *bytes, size_t max)
 	return len;
 }
 
-static void note_refusal(struct aw_xs_ep *ep, const struct rdma_conn_param *reject)
-{
-	ep->refusal_len = reject->private_data_len;
-	memcpy(ep->refusal, reject->private_data, ep->refusal_len);
-}
-
 static int send_reply(struct aw_xs_ep *ep, const struct rdma_conn_param *request)
 {
 	struct rdma_conn_param param;
@@ -175,16 +169,6 @@ static int errno_of_event(const struct rdma_cm_event *event)
 	return event->event == RDMA_CM_EVENT_UNREACHABLE ? ETIMEDOUT : ECONNREFUSED;
 }
 
-static int on_request(struct aw_xs_ep *ep, const struct rdma_cm_event *event)
-{
-	if (ep->phase != AW_XS_PHASE_REQUEST || ep->id) {
-		rdma_destroy_id(event->id);
-		return 0;
-	}
-	ep->id = event->id;
-	return send_reply(ep, &event->param.conn);
-}
-
 static int on_event(struct aw_xs_ep *ep, const struct rdma_cm_event *event)
 {
 	switch (event->event) {
@@ -194,7 +178,12 @@ static int on_event(struct aw_xs_ep *ep, const struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		return send_request(ep);
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		return on_request(ep, event);
+		if (ep->phase != AW_XS_PHASE_REQUEST || ep->id) {
+			rdma_destroy_id(event->id);
+			return 0;
+		}
+		ep->id = event->id;
+		return send_reply(ep, &event->param.conn);
 	case RDMA_CM_EVENT_ESTABLISHED:
 		return on_established(ep, &event->param.conn);
 	case RDMA_CM_EVENT_ADDR_ERROR:
@@ -203,7 +192,8 @@ static int on_event(struct aw_xs_ep *ep, const struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_UNREACHABLE:
 		return -errno_of_event(event);
 	case RDMA_CM_EVENT_REJECTED:
-		note_refusal(ep, &event->param.conn);
+		ep->refusal_len = event->param.conn.private_data_len;
+		memcpy(ep->refusal, event->param.conn.private_data, ep->refusal_len);
 		return -errno_of_event(event);
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		return -ENODEV;
@@ -228,7 +218,7 @@ int aw_xs_ep_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 }
 
 /* Copies the event, since it is acknowledged before its id may be destroyed. */
-static bool take_event(struct aw_xs_ep *ep)
+static bool event_take(struct aw_xs_ep *ep)
 {
 	uint8_t private_data[UINT8_MAX];
 	struct rdma_cm_event *event, copy;
@@ -251,7 +241,7 @@ static bool take_event(struct aw_xs_ep *ep)
 
 void aw_xs_ep_cm_progress(struct aw_xs_ep *ep)
 {
-	while (ep->events && take_event(ep))
+	while (ep->events && event_take(ep))
 		;
 }
 

@@ -6,6 +6,7 @@
 #define XSOCK_ENDPOINT_EP_IMPL_H
 
 #include "xsock/endpoint/ep.h"
+#include "xsock/endpoint/executor.h"
 #include "xsock/stream/stream.h"
 
 #include <pthread.h>
@@ -143,6 +144,17 @@ void aw_xs_ep_reap_sends(struct aw_xs_ep *ep);
 int aw_xs_ep_post_work(struct aw_xs_ep *ep, const struct aw_xs_work *wr);
 /* Posts a Write of no bytes, whose completion wakes the threads that sleep on the channel. */
 void aw_xs_ep_nudge(struct aw_xs_ep *ep);
+void aw_xs_ep_arm_cq(struct aw_xs_cq *cq);
+/* Wakes the threads that sleep and have missed a change. */
+void aw_xs_ep_wake_sleepers(struct aw_xs_ep *ep);
+/* Does the same, leaves bytes that no caller sends to the service, and unlocks the endpoint. */
+void aw_xs_ep_unlock(struct aw_xs_ep *ep);
+/* Returns whether bytes or the end wait to be sent, for the peer or for TCP. */
+bool aw_xs_ep_is_behind(const struct aw_xs_ep *ep);
+/* Returns whether the peer receives no more. */
+bool aw_xs_ep_is_over(const struct aw_xs_ep *ep);
+/* Returns whether all bytes and the end of the stream were sent, or cannot be any more. */
+bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep);
 
 /* ep_iomap.c. The caller holds the endpoint's lock. */
 void aw_xs_ep_announce_maps(struct aw_xs_ep *ep);
@@ -150,40 +162,41 @@ void aw_xs_ep_free_maps(struct aw_xs_ep *ep);
 
 /* ep_wait.c: returns the readiness. The caller holds the endpoint's lock. */
 short aw_xs_ep_bits(const struct aw_xs_ep *ep);
-/* Wakes the threads that sleep and have missed a change, and unlocks the endpoint. */
-void aw_xs_ep_unlock(struct aw_xs_ep *ep);
-/* Wakes the threads that sleep and have missed a change. The caller holds the endpoint's lock. */
-void aw_xs_ep_wake_sleepers(struct aw_xs_ep *ep);
 /* As aw_xs_ep_arm; the caller holds the endpoint's lock. */
 bool aw_xs_ep_arm_poller(struct aw_xs_ep *ep);
 
-/* ep.c. The caller holds the endpoint's lock. */
-/* Frees an endpoint that no thread uses any more. */
+/* ep.c: frees an endpoint that no thread uses any more. The caller holds the endpoint's lock. */
 void aw_xs_ep_free(struct aw_xs_ep *ep);
-/* Returns whether all bytes and the end of the stream were sent, or cannot be any more. */
-bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep);
+
+TAILQ_HEAD(aw_xs_ep_list, aw_xs_ep);
+struct aw_xs_service {
+	/*
+	 * Guards the fields below. A thread may take it while it holds an endpoint's lock; a thread
+	 * that holds it only tries an endpoint's lock.
+	 */
+	pthread_mutex_t lock;
+	pthread_cond_t idle; /* no endpoint lingers */
+	struct aw_xs_ep_list live; /* endpoints that are not closed */
+	struct aw_xs_ep_list behind;
+	struct aw_xs_ep_list closed; /* endpoints that linger, not yet moved to `lingering` */
+	struct aw_xs_ep_list lingering; /* used by the thread alone */
+	uint32_t lingering_count; /* length of `closed` and `lingering` */
+	bool prepared;
+};
+/* ep_service.c */
+extern struct aw_xs_service aw_xs_service;
+/* ep_linger.c */
+extern struct aw_xs_job aw_xs_service_job;
 
 /*
- * ep_service.c: the executor's job that serves endpoints which have bytes to send and no caller. join: the
- * endpoint is created. leave: it is closed or, kept, hung up; false: there is nothing left to do, or
- * the service does it. behind: bytes are left to send; the caller holds the endpoint's lock. linger: the
- * service takes an endpoint that has left.
+ * ep_service.c. join: the endpoint is created. leave: it is closed or, kept, hung up; false: there is nothing left to do, or
+ * the service does it. behind: bytes are left to send; the caller holds the endpoint's lock; drop_behind: none are; the caller holds
+ * the service's lock. linger: the service takes an endpoint that has left; false: it has no thread.
  */
 void aw_xs_service_join(struct aw_xs_ep *ep);
 bool aw_xs_service_leave(struct aw_xs_ep *ep, bool kept);
 void aw_xs_service_behind(struct aw_xs_ep *ep);
-void aw_xs_service_linger(struct aw_xs_ep *ep);
-
-/* ep_linger.c. The caller holds the endpoint's lock. */
-/* Makes progress on an endpoint that lingers. Returns true once it may be freed. */
-bool aw_xs_ep_linger(struct aw_xs_ep *ep);
-/* Resets the connection. */
-void aw_xs_ep_fail_qp(struct aw_xs_ep *ep);
-
-/*
- * Returns whether bytes or the end wait to be sent, for the peer or for TCP. The caller holds the
- * endpoint's lock.
- */
-bool aw_xs_ep_is_behind(const struct aw_xs_ep *ep);
+void aw_xs_service_drop_behind(struct aw_xs_ep *ep);
+bool aw_xs_service_linger(struct aw_xs_ep *ep);
 
 #endif

@@ -70,12 +70,6 @@ size_t aw_xs_ep_room(struct aw_xs_ep *ep)
 	return room;
 }
 
-static void arm_cq(struct aw_xs_cq *cq)
-{
-	if (!cq->armed && ibv_req_notify_cq(cq->cq, 0) == 0)
-		cq->armed = true;
-}
-
 /* Arms the CQs, and makes progress. True: nothing has changed. */
 static bool arm_cqs(struct aw_xs_ep *ep, bool sends)
 {
@@ -84,9 +78,9 @@ static bool arm_cqs(struct aw_xs_ep *ep, bool sends)
 	if (ep->phase == AW_XS_PHASE_IDLE)
 		return false;
 	if (ep->phase == AW_XS_PHASE_UP) {
-		arm_cq(&ep->recv_cq);
+		aw_xs_ep_arm_cq(&ep->recv_cq);
 		if (sends)
-			arm_cq(&ep->send_cq);
+			aw_xs_ep_arm_cq(&ep->send_cq);
 	}
 	aw_xs_ep_progress(ep);
 	if (sends && ep->phase == AW_XS_PHASE_UP) {
@@ -122,45 +116,6 @@ static void count_event(struct aw_xs_cq *cq)
 		return;
 	ibv_ack_cq_events(cq->cq, cq->unacked);
 	cq->unacked = 0;
-}
-
-void aw_xs_ep_wake_sleepers(struct aw_xs_ep *ep)
-{
-	bool self = ep->poller && pthread_equal(ep->poller_id, pthread_self());
-	bool poller = ep->poller && !self && ep->poller_changes != ep->changes;
-	bool sleeper = ep->sleeping && ep->sleeper_changes != ep->changes;
-
-	if (poller)
-		ep->poller_changes = ep->changes;
-	if (sleeper)
-		ep->sleeper_changes = ep->changes;
-	if (ep->waiters > 0)
-		pthread_cond_broadcast(&ep->changed);
-	if ((poller || sleeper) && ep->needs_nudge)
-		aw_xs_ep_nudge(ep);
-	ep->needs_nudge = false;
-}
-
-/*
- * Arms the CQ of sends while callers' WRs are in progress and a thread sleeps for the endpoint: it
- * may have gone to sleep before they were posted, or the event of an earlier one was taken.
- */
-static void watch_caller_wrs(struct aw_xs_ep *ep)
-{
-	if (ep->caller_wrs == 0 || ep->send_cq.armed || ep->phase != AW_XS_PHASE_UP ||
-	    !(ep->poller || ep->sleeping))
-		return;
-	arm_cq(&ep->send_cq);
-	aw_xs_ep_reap_sends(ep);
-}
-
-void aw_xs_ep_unlock(struct aw_xs_ep *ep)
-{
-	watch_caller_wrs(ep);
-	aw_xs_ep_wake_sleepers(ep);
-	if (!ep->listed && ep->waiters == 0 && aw_xs_ep_is_behind(ep))
-		aw_xs_service_behind(ep);
-	pthread_mutex_unlock(&ep->lock);
 }
 
 static void fill_fds(const struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS])
@@ -320,29 +275,22 @@ static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
 	return err;
 }
 
-/* Waits for the thread that sleeps. */
-static void sleep_following(struct aw_xs_ep *ep, uint64_t end_ns, bool limited)
-{
-	struct timespec end = timespec_of(end_ns);
-
-	if (limited)
-		pthread_cond_clockwait(&ep->changed, &ep->lock, CLOCK_MONOTONIC, &end);
-	else
-		pthread_cond_wait(&ep->changed, &ep->lock);
-}
-
 /*
  * Sleeps once at most. A thread that is marked as the sleeper and calls again has left its sleep by
  * a signal handler, perhaps for good (siglongjmp). Returns 0 or a negative errno.
  */
 static int wait_once(struct aw_xs_ep *ep, bool sends, int64_t left_ns, uint64_t end_ns)
 {
+	struct timespec end = timespec_of(end_ns);
 	int err;
 
 	if (!arm_cqs(ep, sends || awaits_sends(ep)))
 		return 0;
 	if (ep->sleeping && !pthread_equal(ep->sleeper, pthread_self())) {
-		sleep_following(ep, end_ns, left_ns >= 0);
+		if (left_ns >= 0)
+			pthread_cond_clockwait(&ep->changed, &ep->lock, CLOCK_MONOTONIC, &end);
+		else
+			pthread_cond_wait(&ep->changed, &ep->lock);
 		return 0;
 	}
 	err = sleep_leading(ep, left_ns);

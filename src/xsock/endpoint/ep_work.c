@@ -412,9 +412,75 @@ void aw_xs_ep_nudge(struct aw_xs_ep *ep)
 	if (!ep->id || !ep->id->qp || ep->phase < AW_XS_PHASE_UP ||
 	    ep->caller_wrs == AW_XS_CALLER_WRS_MAX)
 		return;
-	if (!ep->send_cq.armed && ibv_req_notify_cq(ep->send_cq.cq, 0) == 0)
-		ep->send_cq.armed = true;
+	aw_xs_ep_arm_cq(&ep->send_cq);
 	chain_begin(&c);
 	add_wr(&c, IBV_WR_RDMA_WRITE);
 	(void)post_caller_chain(ep, &c, (struct aw_xs_caller_wr){ NULL, NULL });
+}
+
+bool aw_xs_ep_is_behind(const struct aw_xs_ep *ep)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+
+	if (ep->phase == AW_XS_PHASE_IDLE || ep->phase == AW_XS_PHASE_OVER)
+		return false;
+	return s->put != s->posted || (s->tx_wanted > s->tx_end && !aw_xs_stream_has_ended(s));
+}
+
+bool aw_xs_ep_is_over(const struct aw_xs_ep *ep)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+
+	return s->error || s->rx_end == AW_XS_GONE || ep->phase == AW_XS_PHASE_OVER;
+}
+
+bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep)
+{
+	const struct aw_xs_stream *s = &ep->stream;
+
+	aw_xs_ep_reap_sends(ep);
+	if (aw_xs_ep_is_over(ep))
+		return true;
+	return s->put == s->freed && (s->tx_wanted == AW_XS_OPEN || aw_xs_stream_has_ended(s)) &&
+	       (s->tx_wanted == AW_XS_OPEN || s->sq_used == 0);
+}
+
+void aw_xs_ep_arm_cq(struct aw_xs_cq *cq)
+{
+	if (!cq->armed && ibv_req_notify_cq(cq->cq, 0) == 0)
+		cq->armed = true;
+}
+
+void aw_xs_ep_wake_sleepers(struct aw_xs_ep *ep)
+{
+	bool self = ep->poller && pthread_equal(ep->poller_id, pthread_self());
+	bool poller = ep->poller && !self && ep->poller_changes != ep->changes;
+	bool sleeper = ep->sleeping && ep->sleeper_changes != ep->changes;
+
+	if (poller)
+		ep->poller_changes = ep->changes;
+	if (sleeper)
+		ep->sleeper_changes = ep->changes;
+	if (ep->waiters > 0)
+		pthread_cond_broadcast(&ep->changed);
+	if ((poller || sleeper) && ep->needs_nudge)
+		aw_xs_ep_nudge(ep);
+	ep->needs_nudge = false;
+}
+
+void aw_xs_ep_unlock(struct aw_xs_ep *ep)
+{
+	/*
+	 * While callers' WRs are in progress and a thread sleeps for the endpoint, the CQ of sends is armed: the thread may have
+	 * gone to sleep before they were posted, or the event of an earlier one was taken.
+	 */
+	if (ep->caller_wrs > 0 && !ep->send_cq.armed && ep->phase == AW_XS_PHASE_UP &&
+	    (ep->poller || ep->sleeping)) {
+		aw_xs_ep_arm_cq(&ep->send_cq);
+		aw_xs_ep_reap_sends(ep);
+	}
+	aw_xs_ep_wake_sleepers(ep);
+	if (!ep->listed && ep->waiters == 0 && aw_xs_ep_is_behind(ep))
+		aw_xs_service_behind(ep);
+	pthread_mutex_unlock(&ep->lock);
 }

@@ -50,41 +50,25 @@ void aw_xs_wait_fd(struct aw_xs_wait *wait, struct pollfd fd)
 	wait->fds[wait->count++] = fd;
 }
 
-static struct aw_xs_job *first_job(void)
+static void *executor_run(void *arg)
 {
-	struct aw_xs_job *first;
+	struct aw_xs_wait wait = { 0 };
+	struct aw_xs_job *job;
+	eventfd_t wakes;
 
-	pthread_mutex_lock(&executor.lock);
-	first = executor.jobs;
-	pthread_mutex_unlock(&executor.lock);
-	return first;
-}
-
-static void serve_jobs(struct aw_xs_wait *wait)
-{
-	wait->count = 0;
-	wait->timeout_ms = -1;
-	aw_xs_wait_fd(wait, (struct pollfd){ .fd = executor.wake_fd, .events = POLLIN });
-	for (struct aw_xs_job *job = first_job(); job; job = job->next)
-		job->serve(wait);
-}
-
-static void note_running(void)
-{
 	pthread_mutex_lock(&executor.lock);
 	executor.starting = false;
 	pthread_cond_broadcast(&executor.runs);
 	pthread_mutex_unlock(&executor.lock);
-}
-
-static void *executor_run(void *arg)
-{
-	struct aw_xs_wait wait = { 0 };
-	eventfd_t wakes;
-
-	note_running();
 	for (;;) {
-		serve_jobs(&wait);
+		wait.count = 0;
+		wait.timeout_ms = -1;
+		aw_xs_wait_fd(&wait, (struct pollfd){ .fd = executor.wake_fd, .events = POLLIN });
+		pthread_mutex_lock(&executor.lock);
+		job = executor.jobs;
+		pthread_mutex_unlock(&executor.lock);
+		for (; job; job = job->next)
+			job->serve(&wait);
 		poll(wait.fds, wait.count, wait.timeout_ms);
 		(void)eventfd_read(executor.wake_fd, &wakes);
 	}
