@@ -7,6 +7,7 @@
 #include "net/mem/mapping.h"
 #include "net/mr/mrtab.h"
 #include "net/mr/mw.h"
+#include "net/qp/flush.h"
 #include "net/qp/uqp.h"
 #include "verbs/context.h"
 #include "verbs/dm.h"
@@ -293,7 +294,7 @@ static void region_unlend(const struct vb_mr *mr, const struct aw_mr *region, co
 /* When this returns the memory is the program's again. */
 static void region_remove(const struct vb_mr *mr, struct aw_mr *region)
 {
-	aw_hold_release();
+	aw_flush_posts();
 	aw_mr_remove(region);
 	region_unlend(mr, region, region->pd);
 }
@@ -392,7 +393,7 @@ static int mr_adjust(struct vb_mr *mr, const struct aw_mr *want)
 	const void *pd = mr->region->pd;
 	int err;
 
-	aw_hold_release();
+	aw_flush_posts();
 	err = aw_mr_change(mr->region, want, windows_forbid);
 	if (!err)
 		region_unlend(mr, mr->region, pd);

@@ -16,7 +16,7 @@ enum {
 	TSAN_TRIES = 10000,
 };
 
-/* On a slow machine a post takes longer than AW_HOLD_GAP_NS with the thread sanitizer, and none is held. */
+/* On a slow machine a post takes longer than AW_BURST_GAP_NS with the thread sanitizer, and none is held. */
 #ifdef __SANITIZE_THREAD__
 #define IS_TSAN true
 #else
@@ -36,10 +36,10 @@ static bool holds(const struct pair *p)
 	struct aw_uqp *uqp = avb_qp_uqp(p->a.qp);
 
 	pthread_mutex_lock(&uqp->lock);
-	bool listed = uqp->hold.listed;
+	bool waits = uqp->deferral.posts.waits;
 
 	pthread_mutex_unlock(&uqp->lock);
-	return listed;
+	return waits;
 }
 
 /* As if the program had polled right behind many bursts. */
@@ -48,7 +48,7 @@ static void trust(const struct pair *p)
 	struct aw_uqp *uqp = avb_qp_uqp(p->a.qp);
 
 	pthread_mutex_lock(&uqp->lock);
-	uqp->hold.credits = AW_HOLD_CREDITS_MAX;
+	uqp->deferral.posts.credits = AW_CREDIT_MAX;
 	pthread_mutex_unlock(&uqp->lock);
 }
 
@@ -172,7 +172,7 @@ static void flag_behind_data__is_not_held_for_long(void **state)
 			;
 		drain(&p);
 	}
-	assert_in_range(held, 0, (AW_HOLD_CREDITS_MAX + ROUNDS) / AW_HOLD_PRICE);
+	assert_in_range(held, 0, (AW_CREDIT_MAX + ROUNDS) / AW_CREDIT_PRICE);
 	pair_destroy(&p);
 }
 

@@ -12,23 +12,23 @@ enum {
 	ONE_WAY = 2000, /* messages that nobody answers */
 };
 
-static struct aw_ride ride(const struct walker *w, uint32_t given)
+static struct aw_ack_credit ack_of(const struct walker *w, uint32_t given)
 {
 	struct aw_uqp *uqp = aw_qpn_get(w->qp->qp_num);
 
 	pthread_mutex_lock(&uqp->lock);
 	if (given)
-		uqp->ride.credits = given;
-	struct aw_ride ride = uqp->ride;
+		uqp->deferral.ack.credits = given;
+	struct aw_ack_credit ack = uqp->deferral.ack;
 
 	pthread_mutex_unlock(&uqp->lock);
 	aw_uqp_put(uqp);
-	return ride;
+	return ack;
 }
 
 static bool waits(const struct walker *w)
 {
-	return ride(w, 0).waits;
+	return ack_of(w, 0).waits;
 }
 
 static void poll_in_vain(const struct walker *w)
@@ -72,7 +72,7 @@ static void make_wait(struct two *t, void **state)
 {
 	two_connect(t, *state);
 	for (int i = 0; i < TRIPS; i++) {
-		ride(&t->b, AW_HOLD_CREDITS_MAX);
+		ack_of(&t->b, AW_CREDIT_MAX);
 		ask(t);
 		aw_engine_fork_prepare();
 		if (waits(&t->b))
@@ -95,7 +95,7 @@ static void ride__is_earned(void **state)
 	struct two t;
 
 	two_connect(&t, *state);
-	while (ride(&t.b, 0).credits == 0 && trips++ < TRIPS) {
+	while (ack_of(&t.b, 0).credits == 0 && trips++ < TRIPS) {
 		ask(&t);
 		answer(&t);
 	}

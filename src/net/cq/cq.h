@@ -68,12 +68,12 @@ struct aw_cq {
 	/* QPs with a stream through memory (net/qp/carrier.h); twice a QP that uses the CQ for both queues */
 	_Atomic uint32_t over_memory;
 	_Atomic uint32_t vain; /* polls since one last found something */
-	/* hold.c */
+	/* qp/deferral.c, qp/flush.c */
 	_Atomic uint32_t polls;
-	_Atomic uint32_t holding; /* QPs that hold posts */
+	_Atomic uint32_t posts_waiting; /* QPs whose posts wait for the next poll */
+	_Atomic uint32_t acks_waiting; /* QPs whose acknowledgement waits for the next post */
 	_Atomic bool burst; /* the last posts came in a burst: the next poll sets polled_ns */
 	_Atomic uint64_t polled_ns; /* the time of that poll */
-	_Atomic uint32_t riding; /* ride.c: QPs whose acknowledgement waits for a post */
 
 	/* the channel's turns at the last look, and polls since (sleeps_soon) */
 	_Atomic uint32_t wakes_seen, polls_awake;

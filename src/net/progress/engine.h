@@ -28,7 +28,7 @@ bool aw_engine_is_self(void);
  */
 enum aw_tick {
 	AW_TICK_LEND, /* net/qp/lend.c */
-	AW_TICK_HOLD, /* net/qp/hold.c */
+	AW_TICK_LATE, /* net/qp/flush.c */
 	AW_TICK_LOST, /* net/qp/lost.c */
 	AW_TICKS
 };

@@ -8,7 +8,7 @@
 #include "net/base/cleanup.h"
 #include "net/base/fork.h"
 #include "net/cq/sets.h"
-#include "net/qp/hold.h"
+#include "net/qp/flush.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/lock.h"
 
@@ -235,7 +235,7 @@ int aw_channel_await(struct aw_channel *ch, void **object, int *kind)
 	int cancel_state, flags, err = 0;
 	bool reads = false;
 
-	aw_hold_release();
+	aw_flush_posts();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (!aw_channel_take(ch, object, kind)) {
 		flags = fcntl(ch->fd, F_GETFL);

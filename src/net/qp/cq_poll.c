@@ -4,10 +4,9 @@
 
 #include "net/base/io_now.h"
 #include "net/cq/sets.h"
+#include "net/qp/flush.h"
 #include "net/qp/help.h"
-#include "net/qp/hold.h"
 #include "net/qp/lend.h"
-#include "net/qp/ride.h"
 #include "net/qp/uqp.h"
 #include "ring/lock.h"
 
@@ -153,7 +152,7 @@ int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 {
 	int n;
 
-	aw_hold_polled(cq);
+	aw_flush_polled(cq);
 	n = aw_cq_take(cq, out, max);
 	if (n == 0 && max > 0) {
 		if (cq->overflowed)
@@ -173,9 +172,8 @@ void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm)
 {
 	aw_cq_set_arm(cq, arm);
 	set_vain(cq, 0);
-	/* A thread that holds posts from here on sees that the CQ is armed. */
-	aw_hold_armed(cq);
-	aw_ride_armed(cq);
+	/* A thread whose posts or acknowledgement may wait from here on sees that the CQ is armed. */
+	aw_flush_armed(cq);
 	/* A program that sleeps until the event must not find its QPs left to pollers. */
 	if (atomic_load(&cq->lent) > 0)
 		aw_lend_recall(cq);

@@ -257,7 +257,7 @@ static bool look(uint32_t *due)
 	if (!attended || is_misplaced(qp) || qp->out_of_reach || aw_help_is_vain(qp))
 		take_back(qp);
 	stays = qp->lent;
-	if ((stays && !asleep && (idle > 0 || is_overdue(unserved))) || aw_ride_is_late(qp))
+	if ((stays && !asleep && (idle > 0 || is_overdue(unserved))) || aw_deferral_ack_is_late(qp))
 		*due = qp->handle;
 	aw_unlock(&qp->lock);
 	return stays;
@@ -303,7 +303,7 @@ static uint64_t tick(uint64_t now_ns)
 {
 	struct aw_hands *hands;
 	bool wanted = atomic_exchange_explicit(&strays, false, memory_order_relaxed) ||
-		      aw_ride_any();
+		      aw_deferral_any_ack();
 
 	(void)now_ns;
 	aw_lock(&lock);
@@ -340,7 +340,7 @@ void aw_lend_recall(const struct aw_cq *cq)
 		 * An acknowledgement that began to wait before the CQ was armed is sent by the tick
 		 * as well.
 		 */
-		if (qp->ride.waits)
+		if (qp->deferral.ack.waits)
 			aw_lend_look_again();
 		else
 			take_back(qp);
@@ -412,7 +412,7 @@ void aw_lend_fork_child(void)
 
 	while ((qp = TAILQ_FIRST(&lent))) {
 		unlist(qp);
-		aw_ride_end(qp);
+		aw_deferral_end_ack(qp);
 	}
 	aw_unlock(&lock);
 }

@@ -2,11 +2,13 @@
 // Life of a user-space QP, and its entry points: create, destroy, attach, close, progress.
 #include "net/qp/uqp.h"
 
+#include "base/clock.h"
 #include "core/ack.h"
 #include "net/base/io_now.h"
 #include "net/mem/pool.h"
 #include "net/qp/carrier.h"
 #include "net/qp/cq_poll.h"
+#include "net/qp/flush.h"
 #include "net/qp/lend.h"
 #include "net/qp/rnr.h"
 #include "net/qp/stat_qp.h"
@@ -213,7 +215,7 @@ static void take_leave(struct aw_uqp *qp)
 	if (aw_qp_drop_answers(&qp->core))
 		aw_uqp_push(qp);
 	else
-		aw_uqp_let_go(qp);
+		aw_uqp_flush(qp);
 }
 
 /*
@@ -313,6 +315,7 @@ int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct a
 	aw_lock(&qp->lock);
 	int err = qp->attached || qp->core.state != AW_QP_IDLE ? EINVAL : 0;
 
+	aw_flush_begin();
 	if (!err && !aw_pool_warm())
 		err = ENOMEM;
 	if (!err)
@@ -375,7 +378,7 @@ void aw_uqp_on_delivered(uint32_t handle, uint32_t number)
 void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status)
 {
 	aw_lock(&qp->lock);
-	aw_uqp_let_go(qp);
+	aw_uqp_flush(qp);
 	aw_qp_give_up(&qp->core, status);
 	aw_uqp_serve(qp);
 	aw_uqp_unlock(qp);
@@ -504,22 +507,22 @@ void aw_uqp_on_wake(uint32_t handle)
 	with_qp(handle, serve_attached);
 }
 
-void aw_uqp_on_release(uint32_t handle)
+void aw_uqp_on_flush(uint32_t handle)
 {
-	with_qp(handle, aw_uqp_let_go);
+	with_qp(handle, aw_uqp_flush);
 }
 
-static void let_go_late(struct aw_uqp *qp)
+static void flush_late(struct aw_uqp *qp)
 {
-	if (!aw_hold_is_late(qp))
+	if (!aw_credit_posts_are_late(&qp->deferral.posts, aw_now_ns()))
 		return;
-	aw_hold_charge(qp);
-	aw_uqp_let_go(qp);
+	aw_credit_posts_were_late(&qp->deferral.posts);
+	aw_uqp_flush(qp);
 }
 
 void aw_uqp_on_late(uint32_t handle)
 {
-	with_qp(handle, let_go_late);
+	with_qp(handle, flush_late);
 }
 
 void aw_uqp_on_exit(uint32_t handle)
@@ -529,7 +532,7 @@ void aw_uqp_on_exit(uint32_t handle)
 	if (!qp)
 		return;
 	if (aw_trylock(&qp->lock) == 0) {
-		aw_uqp_let_go(qp);
+		aw_uqp_flush(qp);
 		aw_uqp_unlock(qp);
 	}
 	aw_table_put(&qps, handle);

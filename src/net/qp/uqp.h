@@ -11,14 +11,14 @@
 #define NET_UQP_H
 
 #include "core/qp.h"
+#include "net/base/fork.h"
 #include "net/cq/cq.h"
 #include "net/cq/srq.h"
 #include "net/mr/mw.h"
 #include "net/progress/watch.h"
-#include "net/qp/hold.h"
+#include "net/qp/deferral.h"
 #include "net/qp/host_ring.h"
 #include "net/qp/move.h"
-#include "net/qp/ride.h"
 #include "net/stat/stat.h"
 
 #include <pthread.h>
@@ -141,8 +141,7 @@ struct aw_uqp {
 	TAILQ_ENTRY(aw_uqp) lent_entry; /* guarded by lend.c's lock */
 	bool replied; /* in net/qp/replied.c's list; guarded by its lock, as is the entry */
 	TAILQ_ENTRY(aw_uqp) replied_entry;
-	struct aw_hold hold;
-	struct aw_ride ride;
+	struct aw_deferral deferral;
 	bool out_of_reach; /* an epoll set did not take fd, so the QP is not lent */
 	bool by_rc; /* ibv_modify_qp named its peer: rc makes its streams */
 	bool touched; /* by_rc: either end has begun a message on the stream */
@@ -184,6 +183,16 @@ struct aw_uqp {
 	void *listener_arg[2];
 	struct aw_cq_user of_cq;
 };
+
+/*
+ * In the child of a fork: true when the QP's stream is the parent's, or the QP never had one. Then every epoll set that the
+ * socket is in is the parent's, too. The caller needs no lock: a thread that only the parent has may hold that of such a QP
+ * for ever. Relaxed: only the number matters.
+ */
+static inline bool aw_uqp_is_inherited(const struct aw_uqp *qp)
+{
+	return atomic_load_explicit(&qp->generation, memory_order_relaxed) != aw_fork_generation();
+}
 
 /* With the QP lock: true when ibv_modify_qp connects the QP, and it has nobody to send to. */
 static inline bool aw_uqp_is_cut_off(const struct aw_uqp *qp)

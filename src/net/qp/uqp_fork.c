@@ -17,7 +17,7 @@ static struct aw_table *qps;
 static void fork_prepare(void)
 {
 	aw_table_fork_prepare(qps);
-	aw_hold_fork_prepare();
+	aw_deferral_fork_prepare();
 	aw_lend_fork_prepare();
 	aw_pool_fork_prepare();
 	aw_capture_fork_prepare();
@@ -28,7 +28,7 @@ static void fork_parent(void)
 	aw_capture_fork_parent();
 	aw_pool_fork_done();
 	aw_lend_fork_parent();
-	aw_hold_fork_parent();
+	aw_deferral_fork_parent();
 	aw_table_fork_parent(qps);
 }
 
@@ -78,7 +78,7 @@ static void fork_child(void)
 	aw_capture_fork_child();
 	aw_pool_fork_done();
 	aw_lend_fork_child();
-	aw_hold_fork_child();
+	aw_deferral_fork_child();
 	aw_table_fork_child(qps);
 	renew_locks();
 	leave_streams();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Posting to a user-space QP: WRs are filled in where they lie on the queue, and transmitted by the
-// call that ends the post, unless they are held.
+// call that ends the post, unless they wait for the next poll (net/qp/deferral.h).
 #include "net/base/probe.h"
-#include "net/qp/hold.h"
 #include "net/qp/rnr.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/lock.h"
@@ -23,9 +22,9 @@ static bool has_slot(const struct aw_uqp *qp, uint32_t ahead)
 
 struct aw_swqe *aw_uqp_send_slot_ahead(struct aw_uqp *qp, uint32_t ahead)
 {
-	/* Held WRs may be unsignalled, and then release their slots when they are sent. */
+	/* WRs that wait may be unsignalled, and then release their slots when they are sent. */
 	if (!has_slot(qp, ahead))
-		aw_uqp_let_go(qp);
+		aw_uqp_flush(qp);
 	return has_slot(qp, ahead) ? aw_sq_at(&qp->core.sq, qp->core.sq.tail + ahead) : NULL;
 }
 
@@ -39,22 +38,16 @@ void aw_uqp_send_commit(struct aw_uqp *qp)
 	const struct aw_swqe *wqe = aw_sq_at(&qp->core.sq, qp->core.sq.tail);
 
 	aw_probe_post(qp->qpn, wqe);
-	qp->hold.bytes += wqe->len;
+	qp->deferral.bytes += wqe->len;
 	aw_qp_post(&qp->core);
-}
-
-static void transmit_or_hold(struct aw_uqp *qp)
-{
-	aw_ride_posted(qp);
-	if (!aw_hold_posted(qp)) {
-		aw_uqp_push(qp);
-		aw_hold_stamp(qp);
-	}
 }
 
 void aw_uqp_send_end(struct aw_uqp *qp)
 {
-	transmit_or_hold(qp);
+	if (!aw_deferral_post(qp)) {
+		aw_uqp_push(qp);
+		aw_deferral_sent(qp);
+	}
 	aw_uqp_unlock(qp);
 }
 

@@ -13,7 +13,6 @@
 #include "net/qp/capture.h"
 #include "net/qp/carrier.h"
 #include "net/qp/channel_wait.h"
-#include "net/qp/hold.h"
 #include "net/qp/lend.h"
 #include "net/qp/move.h"
 #include "net/qp/replied.h"
@@ -27,9 +26,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define AW_MEMORY_RETRY_MS 10
-#define AW_TURN_RETRY_MS 1 /* the shortest deadline */
 
 /* Segments longer than jumbo frames mean that both ends are on this host. */
 #define LOCAL_SEGMENT_BYTES 16384
@@ -254,19 +250,13 @@ static void return_buffers(struct aw_uqp *qp)
 	qp->tx_blocked = false;
 }
 
-/* An inherited connection, and every epoll set it is in, is the parent's alone. Relaxed: only the number matters. */
-bool aw_uqp_is_inherited(const struct aw_uqp *qp)
-{
-	return atomic_load_explicit(&qp->generation, memory_order_relaxed) != aw_fork_generation();
-}
-
 void aw_uqp_drop_socket(struct aw_uqp *qp)
 {
 	int fd = qp->fd;
 
 	if (fd < 0)
 		return;
-	aw_ride_end(qp);
+	aw_deferral_end(qp);
 	if (qp->lent_to && !aw_uqp_is_inherited(qp)) {
 		aw_channel_watch(qp->lent_to, qp->fd, qp->handle, 0);
 		move_bell(qp, qp->lent_to, AW_BELL_NOWHERE);
@@ -532,7 +522,7 @@ static bool is_usable(struct aw_uqp *qp)
 
 static void receive(struct aw_uqp *qp, bool polled)
 {
-	aw_ride_missed(qp);
+	aw_deferral_missed(qp);
 	qp->starved = false;
 	if (is_usable(qp))
 		qp->in->receive(qp, polled);
@@ -562,8 +552,7 @@ static void look_for_end(struct aw_uqp *qp)
 
 void aw_uqp_push(struct aw_uqp *qp)
 {
-	aw_hold_end(qp);
-	aw_ride_end(qp);
+	aw_deferral_end(qp);
 	look_for_end(qp);
 	if (is_usable(qp))
 		aw_uqp_transmit(qp);
@@ -584,10 +573,10 @@ void aw_uqp_serve(struct aw_uqp *qp)
 
 void aw_uqp_serve_polled(struct aw_uqp *qp)
 {
-	bool waited = qp->ride.waits;
+	bool waited = qp->deferral.ack.waits;
 
 	receive(qp, true);
-	if (!waited && aw_ride_begin(qp))
+	if (!waited && aw_deferral_ack(qp))
 		settle(qp);
 	else
 		aw_uqp_push(qp);

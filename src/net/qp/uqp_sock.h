@@ -27,12 +27,6 @@ void aw_uqp_hear_bell(struct aw_uqp *qp);
 /* Bytes of one TCP segment, as the path allows now. */
 uint32_t aw_uqp_segment_size(int fd);
 
-/*
- * In the child of a fork: true when the QP's stream is the parent's, or the QP never had one. The
- * caller needs no lock: a thread that only the parent has may hold that of such a QP for ever.
- */
-bool aw_uqp_is_inherited(const struct aw_uqp *qp);
-
 /* Gives the socket up; bytes that TCP holds still reach the peer. The core is left as it is. */
 void aw_uqp_drop_socket(struct aw_uqp *qp);
 
@@ -48,10 +42,10 @@ void aw_uqp_serve_polled(struct aw_uqp *qp);
 /* As aw_uqp_serve without receiving; called after posts. */
 void aw_uqp_push(struct aw_uqp *qp);
 
-/* Sends held posts and waiting acknowledgements. */
-static inline void aw_uqp_let_go(struct aw_uqp *qp)
+/* Sends what waits for the program's next call (net/qp/deferral.h). */
+static inline void aw_uqp_flush(struct aw_uqp *qp)
 {
-	if (qp->hold.listed || qp->ride.waits)
+	if (qp->deferral.posts.waits || qp->deferral.ack.waits)
 		aw_uqp_push(qp);
 }
 
@@ -72,11 +66,10 @@ void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to);
 void aw_uqp_on_wake(uint32_t handle);
 
 /*
- * For net/qp/hold.c and net/qp/ride.c, likewise: sends what the QP holds. late: only if it is still
- * held too long. exit: unless the QP's lock is taken, maybe by the thread that a signal handler now
- * makes exit.
+ * For net/qp/flush.c, likewise: sends what waits. late: only posts that still wait too long. exit: unless the QP's lock
+ * is taken, maybe by the thread that a signal handler now makes exit.
  */
-void aw_uqp_on_release(uint32_t handle);
+void aw_uqp_on_flush(uint32_t handle);
 void aw_uqp_on_late(uint32_t handle);
 void aw_uqp_on_exit(uint32_t handle);
 

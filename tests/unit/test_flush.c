@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Posts that are held: which, by what they leave, and that they leave without it too.
-#include "net/qp/hold.h"
+// Posts that wait for the program's next call: which, by what they leave, and that they leave without it too.
+#include "net/qp/flush.h"
 
 #include "../lib/uqp_pair.h"
 #include "base/clock.h"
@@ -30,19 +30,19 @@ enum {
 	OCTET_FPDU = 24, /* a Write of one octet on the wire */
 };
 
-static bool holds(struct end *e)
+static bool has_waiting(struct end *e)
 {
 	pthread_mutex_lock(&e->qp->lock);
-	bool listed = e->qp->hold.listed;
+	bool waits = e->qp->deferral.posts.waits;
 
 	pthread_mutex_unlock(&e->qp->lock);
-	return listed;
+	return waits;
 }
 
 static uint32_t credits(struct end *e)
 {
 	pthread_mutex_lock(&e->qp->lock);
-	uint32_t n = e->qp->hold.credits;
+	uint32_t n = e->qp->deferral.posts.credits;
 
 	pthread_mutex_unlock(&e->qp->lock);
 	return n;
@@ -51,7 +51,7 @@ static uint32_t credits(struct end *e)
 static void set_credits(struct end *e, uint32_t n)
 {
 	pthread_mutex_lock(&e->qp->lock);
-	e->qp->hold.credits = n;
+	e->qp->deferral.posts.credits = n;
 	pthread_mutex_unlock(&e->qp->lock);
 }
 
@@ -74,26 +74,26 @@ int64_t __wrap_aw_now_ns(void)
 	return stopped_ns ? stopped_ns : __real_aw_now_ns();
 }
 
-/* Posts Writes of one octet, its number: the first leaves and has its CQE; the second is held. */
-static uint8_t hold_one_of(struct end *e, struct end *peer)
+/* Posts Writes of one octet, its number: the first leaves and has its CQE; the second waits. */
+static uint8_t defer_one_of(struct end *e, struct end *peer)
 {
 	uint8_t number = e->buf[0] + 1;
 
 	drain(e);
 	stopped_ns = aw_now_ns();
 	end_post(e, AW_OP_WRITE, peer, 1);
-	set_credits(e, AW_HOLD_CREDITS_MAX);
+	set_credits(e, AW_CREDIT_MAX);
 	e->buf[0] = number;
 	end_post(e, AW_OP_WRITE, peer, 1);
 	stopped_ns = 0;
-	assert_true(holds(e));
+	assert_true(has_waiting(e));
 	return number;
 }
 
-static uint8_t hold_one(struct pair *p)
+static uint8_t defer_one(struct pair *p)
 {
 	pair_stop_progress();
-	return hold_one_of(&p->a, &p->b);
+	return defer_one_of(&p->a, &p->b);
 }
 
 static void expect_arrival(struct pair *p, uint8_t number)
@@ -110,8 +110,8 @@ static void expect_arrival(struct pair *p, uint8_t number)
 /* It left by what was just done. */
 static void expect_gone(struct pair *p, uint8_t number)
 {
-	assert_false(holds(&p->a));
-	assert_int_equal(p->a.cq.holding, 0);
+	assert_false(has_waiting(&p->a));
+	assert_int_equal(p->a.cq.posts_waiting, 0);
 	expect_arrival(p, number);
 }
 
@@ -120,9 +120,9 @@ static void lone__leaves_at_once(void **state)
 	struct pair *p = *state;
 
 	for (int i = 0; i < 100; i++) {
-		set_credits(&p->a, AW_HOLD_CREDITS_MAX);
+		set_credits(&p->a, AW_CREDIT_MAX);
 		end_post(&p->a, AW_OP_WRITE, &p->b, 1);
-		assert_false(holds(&p->a));
+		assert_false(has_waiting(&p->a));
 		drain(&p->a);
 	}
 }
@@ -132,89 +132,19 @@ static void lone__leaves_at_once_without_polls(void **state)
 	struct pair *p = *state;
 
 	for (int i = 0; i < 50; i++) {
-		set_credits(&p->a, AW_HOLD_CREDITS_MAX);
+		set_credits(&p->a, AW_CREDIT_MAX);
 		end_post(&p->a, AW_OP_WRITE, &p->b, 1);
-		assert_false(holds(&p->a));
-		for (uint64_t start = aw_now_ns(); aw_now_ns() - start < AW_HOLD_GAP_NS;)
+		assert_false(has_waiting(&p->a));
+		for (uint64_t start = aw_now_ns(); aw_now_ns() - start < AW_BURST_GAP_NS;)
 			;
 	}
 }
 
-static void burst__leaves_at_once_without_credit(void **state)
-{
-	struct pair *p = *state;
-
-	for (int i = 0; i < 60; i++) {
-		set_credits(&p->a, AW_HOLD_PRICE - 1);
-		end_post(&p->a, AW_OP_WRITE, &p->b, 1);
-		assert_false(holds(&p->a));
-	}
-}
-
-/* Two posts, a pause, a poll. */
-static void burst(struct pair *p, int64_t pause_ns)
-{
-	stopped_ns = aw_now_ns();
-	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
-	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
-	stopped_ns += pause_ns;
-	drain(&p->a);
-	stopped_ns = 0;
-}
-
-/* Bursts until the QP has that credit. */
-static void burst_until(struct pair *p, uint32_t credit, int64_t pause_ns)
-{
-	uint64_t begin = aw_now_ns();
-
-	while (credits(&p->a) != credit) {
-		assert_true(aw_now_ns() - begin < UQP_PAIR_WAIT_NS);
-		burst(p, pause_ns);
-	}
-}
-
-static void credit__is_earned_by_polls_right_behind(void **state)
-{
-	struct pair *p = *state;
-
-	assert_int_equal(credits(&p->a), 0);
-	burst_until(p, AW_HOLD_PRICE, 0);
-	burst_until(p, AW_HOLD_CREDITS_MAX, 0);
-	for (int i = 0; i < 100; i++) {
-		burst(p, 0);
-		assert_in_range(credits(&p->a), 0, AW_HOLD_CREDITS_MAX);
-	}
-}
-
-static void credit__is_one_for_each_call_that_holding_saves(void **state)
-{
-	struct pair *p = *state;
-	enum {
-		CALLS = 10
-	};
-
-	stopped_ns = aw_now_ns();
-	for (int i = 0; i < CALLS; i++)
-		end_post(&p->a, AW_OP_WRITE, &p->b, 1);
-	drain(&p->a);
-	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
-	stopped_ns = 0;
-	assert_int_equal(credits(&p->a), CALLS - 1);
-}
-
-static void credit__is_lost_by_late_polls(void **state)
-{
-	struct pair *p = *state;
-
-	set_credits(&p->a, AW_HOLD_PRICE - 1);
-	burst_until(p, 0, 2 * AW_HOLD_GAP_NS);
-}
-
-static void held__leaves_at_a_poll(void **state)
+static void waiting__leaves_at_a_poll(void **state)
 {
 	struct pair *p = *state;
 	struct aw_cq_entry entry;
-	uint8_t number = hold_one(p);
+	uint8_t number = defer_one(p);
 
 	/* It finds a CQE, and so has no other cause to serve the QP. */
 	assert_int_equal(aw_cq_poll(&p->a.cq, &entry, 1), 1);
@@ -230,7 +160,7 @@ static void remake(struct pair *p, const struct aw_uqp_attr *attr)
 	pair_attach(p);
 }
 
-static void held__leaves_at_a_poll_of_the_other_cq(void **state)
+static void waiting__leaves_at_a_poll_of_the_other_cq(void **state)
 {
 	struct pair *p = *state;
 	struct aw_uqp_attr attr = p->a.qp->attr;
@@ -242,7 +172,7 @@ static void held__leaves_at_a_poll_of_the_other_cq(void **state)
 	attr.recv_cq = &other;
 	remake(p, &attr);
 	aw_cq_push(&other, &entry);
-	number = hold_one(p);
+	number = defer_one(p);
 	assert_int_equal(aw_cq_poll(&other, &entry, 1), 1);
 	expect_gone(p, number);
 	attr.recv_cq = &p->a.cq;
@@ -250,29 +180,29 @@ static void held__leaves_at_a_poll_of_the_other_cq(void **state)
 	aw_cq_fini(&other);
 }
 
-static void held__leaves_as_the_cq_is_armed(void **state)
+static void waiting__leaves_as_the_cq_is_armed(void **state)
 {
 	struct pair *p = *state;
-	uint8_t number = hold_one(p);
+	uint8_t number = defer_one(p);
 
 	aw_cq_arm(&p->a.cq, AW_ARM_NEXT);
 	expect_gone(p, number);
 }
 
-static void armed__nothing_is_held(void **state)
+static void armed__nothing_waits(void **state)
 {
 	struct pair *p = *state;
 
 	aw_cq_arm(&p->a.cq, AW_ARM_SOLICITED);
 	for (int i = 0; i < 60; i++) {
-		set_credits(&p->a, AW_HOLD_CREDITS_MAX);
+		set_credits(&p->a, AW_CREDIT_MAX);
 		end_post(&p->a, AW_OP_WRITE, &p->b, 1);
-		assert_false(holds(&p->a));
+		assert_false(has_waiting(&p->a));
 	}
-	assert_int_equal(p->a.cq.holding, 0);
+	assert_int_equal(p->a.cq.posts_waiting, 0);
 }
 
-static void held__leaves_before_a_sleep_on_a_channel(void **state)
+static void waiting__leaves_before_a_sleep_on_a_channel(void **state)
 {
 	struct pair *p = *state;
 	struct aw_channel ch;
@@ -282,13 +212,13 @@ static void held__leaves_before_a_sleep_on_a_channel(void **state)
 
 	assert_int_equal(aw_channel_init(&ch), 0);
 	fcntl(ch.fd, F_SETFL, O_NONBLOCK);
-	number = hold_one(p);
+	number = defer_one(p);
 	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
 	expect_gone(p, number);
 	aw_channel_fini(&ch);
 }
 
-/* A list without CQEs, as if it had taken no time: neither is it late, nor what is held old. */
+/* A list without CQEs, as if it had taken no time: neither is it late, nor what waits old. */
 static void post_silently(struct end *e, uint32_t count)
 {
 	aw_uqp_send_begin(e->qp);
@@ -299,145 +229,145 @@ static void post_silently(struct end *e, uint32_t count)
 		*w = (struct aw_swqe){ .op = AW_OP_WRITE };
 		aw_uqp_send_commit(e->qp);
 	}
-	e->qp->hold.posted_ns = e->qp->hold.since_ns = aw_now_ns();
+	e->qp->deferral.posts.posted_ns = e->qp->deferral.posts.since_ns = aw_now_ns();
 	aw_uqp_send_end(e->qp);
 }
 
-static void held__is_bounded_in_posts(void **state)
+static void waiting__is_bounded_in_posts(void **state)
 {
 	struct pair *p = *state;
 	struct aw_uqp_attr attr = p->a.qp->attr;
 	uint64_t start = aw_now_ns();
 
-	attr.send_wr_max = 4 * AW_HOLD_POSTS_MAX;
+	attr.send_wr_max = 4 * AW_WAITING_POSTS_MAX;
 	remake(p, &attr);
 	/* A thread that is interrupted in between begins another burst. */
 	do {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		hold_one(p);
-		post_silently(&p->a, AW_HOLD_POSTS_MAX - 2);
-	} while (!holds(&p->a));
-	hold_one(p);
-	post_silently(&p->a, AW_HOLD_POSTS_MAX - 1);
-	assert_false(holds(&p->a));
+		defer_one(p);
+		post_silently(&p->a, AW_WAITING_POSTS_MAX - 2);
+	} while (!has_waiting(&p->a));
+	defer_one(p);
+	post_silently(&p->a, AW_WAITING_POSTS_MAX - 1);
+	assert_false(has_waiting(&p->a));
 }
 
-static void held__leaves_at_the_post_that_finds_it_old(void **state)
+static void waiting__leaves_at_the_post_that_finds_it_old(void **state)
 {
 	struct pair *p = *state;
 
-	hold_one(p);
+	defer_one(p);
 	pthread_mutex_lock(&p->a.qp->lock);
-	p->a.qp->hold.since_ns -= AW_HOLD_NS;
+	p->a.qp->deferral.posts.since_ns -= AW_WAIT_NS;
 	pthread_mutex_unlock(&p->a.qp->lock);
 	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
-	assert_false(holds(&p->a));
+	assert_false(has_waiting(&p->a));
 }
 
-static void held__leaves_at_a_large_post(void **state)
+static void waiting__leaves_at_a_large_post(void **state)
 {
 	struct pair *p = *state;
-	uint8_t number = hold_one(p);
+	uint8_t number = defer_one(p);
 
-	end_post(&p->a, AW_OP_WRITE, &p->b, AW_HOLD_BYTES_MAX);
+	end_post(&p->a, AW_OP_WRITE, &p->b, AW_WAITING_BYTES_MAX);
 	expect_gone(p, number);
-	hold_one(p); /* it counts no more */
+	defer_one(p); /* it counts no more */
 }
 
 /* The next call of such a program may well be no post. */
-static void held__leaves_at_the_post_that_fills_the_queue(void **state)
+static void waiting__leaves_at_the_post_that_fills_the_queue(void **state)
 {
 	struct pair *p = *state;
 	struct aw_uqp *qp = p->a.qp;
 
-	hold_one(p);
+	defer_one(p);
 	while (aw_sq_count(&qp->core.sq) + qp->of_cq.unpolled < qp->attr.send_wr_max)
 		end_post(&p->a, AW_OP_WRITE, &p->b, 1);
-	assert_false(holds(&p->a));
+	assert_false(has_waiting(&p->a));
 }
 
-/* Those that were held need no slot any more once they left. */
-static void held__leaves_where_a_list_needs_its_slots(void **state)
+/* Those that waited need no slot any more once they left. */
+static void waiting__leaves_where_a_list_needs_its_slots(void **state)
 {
 	struct pair *p = *state;
 	uint32_t room = p->a.qp->attr.send_wr_max - 1;
 
-	hold_one(p);
+	defer_one(p);
 	drain(&p->a);
-	for (int i = 0; i < 10 || !holds(&p->a); i++)
+	for (int i = 0; i < 10 || !has_waiting(&p->a); i++)
 		post_silently(&p->a, 1);
 	aw_uqp_send_begin(p->a.qp);
 	assert_non_null(aw_uqp_send_slot_ahead(p->a.qp, room));
 	aw_uqp_send_end(p->a.qp);
-	assert_false(holds(&p->a));
+	assert_false(has_waiting(&p->a));
 }
 
-static void held__leaves_with_the_close(void **state)
+static void waiting__leaves_with_the_close(void **state)
 {
 	struct pair *p = *state;
-	uint8_t number = hold_one(p);
+	uint8_t number = defer_one(p);
 
 	aw_uqp_close(p->a.qp);
 	expect_gone(p, number);
 }
 
-static void held__leaves_before_the_reset(void **state)
+static void waiting__leaves_before_the_reset(void **state)
 {
 	struct pair *p = *state;
-	uint8_t number = hold_one(p);
+	uint8_t number = defer_one(p);
 
 	aw_uqp_reset(p->a.qp);
 	expect_gone(p, number);
 }
 
-static void held__leaves_before_the_abort(void **state)
+static void waiting__leaves_before_the_abort(void **state)
 {
 	struct pair *p = *state;
-	uint8_t number = hold_one(p);
+	uint8_t number = defer_one(p);
 
 	aw_uqp_abort(p->a.qp);
 	expect_gone(p, number);
 }
 
-static void held__leaves_before_the_destruction(void **state)
+static void waiting__leaves_before_the_destruction(void **state)
 {
 	struct pair *p = *state;
-	uint8_t number = hold_one(p);
+	uint8_t number = defer_one(p);
 
 	end_destroy(&p->a);
 	expect_arrival(p, number);
 	end_make(&p->a, &p->pd, NULL);
 }
 
-static void held__leaves_though_the_program_calls_nothing(void **state)
+static void waiting__leaves_though_the_program_calls_nothing(void **state)
 {
 	struct pair *p = *state;
 
 	for (int i = 0; i < 20; i++) {
-		uint8_t number = hold_one(p);
+		uint8_t number = defer_one(p);
 
 		expect_arrival(p, number);
-		assert_int_equal(credits(&p->a), AW_HOLD_CREDITS_MAX - AW_HOLD_PRICE);
+		assert_int_equal(credits(&p->a), AW_CREDIT_MAX - AW_CREDIT_PRICE);
 	}
 }
 
 /* The child destroys what it inherited; nothing of it is sent, and nothing hangs. */
-static void fork__leaves_what_is_held_to_the_parent(void **state)
+static void fork__leaves_what_waits_to_the_parent(void **state)
 {
 	struct pair *p = *state;
 	struct aw_cq_entry entry;
-	uint8_t number = hold_one(p);
+	uint8_t number = defer_one(p);
 	int status;
 
 	pair_start_progress();
 	pid_t child = fork();
 
 	if (child == 0) {
-		bool held = p->a.qp->hold.listed || p->a.cq.holding > 0;
+		bool waits = p->a.qp->deferral.posts.waits || p->a.cq.posts_waiting > 0;
 
 		aw_cq_poll(&p->a.cq, &entry, 1);
 		aw_uqp_destroy(p->a.qp);
-		_exit(held);
+		_exit(waits);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -508,7 +438,7 @@ static void post_and_exit(int lfd, int told, bool destroys)
 	if (aw_uqp_attach(e.qp, fd, &s) != 0)
 		_exit(1);
 	pair_stop_progress();
-	number = hold_one_of(&e, &e);
+	number = defer_one_of(&e, &e);
 	if (write(told, &number, 1) != 1)
 		_exit(1);
 	if (destroys)
@@ -546,7 +476,7 @@ static void expect_all_at_exit(bool destroys)
 		post_and_exit(lfd, told[1], destroys);
 	close(told[1]);
 	assert_int_equal(read(told[0], &number, 1), 1);
-	/* Two at a time: the lone one and the one that was held. */
+	/* Two at a time: the lone one and the one that waited. */
 	assert_int_equal(octets_until_end(accept(lfd, NULL, NULL)), 2 * number * OCTET_FPDU);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -554,7 +484,7 @@ static void expect_all_at_exit(bool destroys)
 	close(lfd);
 }
 
-static void exit__lets_go(void **state)
+static void exit__flushes(void **state)
 {
 	(void)state;
 	expect_all_at_exit(false);
@@ -568,33 +498,29 @@ static void exit__finds_what_another_thread_destroys(void **state)
 
 int main(void)
 {
-#define HOLD_TEST(test) cmocka_unit_test_setup_teardown(test, pair_setup, pair_teardown_stopped)
+#define FLUSH_TEST(test) cmocka_unit_test_setup_teardown(test, pair_setup, pair_teardown_stopped)
 	const struct CMUnitTest tests[] = {
-		HOLD_TEST(lone__leaves_at_once),
-		HOLD_TEST(lone__leaves_at_once_without_polls),
-		HOLD_TEST(burst__leaves_at_once_without_credit),
-		HOLD_TEST(credit__is_earned_by_polls_right_behind),
-		HOLD_TEST(credit__is_one_for_each_call_that_holding_saves),
-		HOLD_TEST(credit__is_lost_by_late_polls),
-		HOLD_TEST(held__leaves_at_a_poll),
-		HOLD_TEST(held__leaves_at_a_poll_of_the_other_cq),
-		HOLD_TEST(held__leaves_as_the_cq_is_armed),
-		HOLD_TEST(armed__nothing_is_held),
-		HOLD_TEST(held__leaves_before_a_sleep_on_a_channel),
-		HOLD_TEST(held__is_bounded_in_posts),
-		HOLD_TEST(held__leaves_at_the_post_that_finds_it_old),
-		HOLD_TEST(held__leaves_at_a_large_post),
-		HOLD_TEST(held__leaves_at_the_post_that_fills_the_queue),
-		HOLD_TEST(held__leaves_where_a_list_needs_its_slots),
-		HOLD_TEST(held__leaves_with_the_close),
-		HOLD_TEST(held__leaves_before_the_reset),
-		HOLD_TEST(held__leaves_before_the_abort),
-		HOLD_TEST(held__leaves_before_the_destruction),
-		HOLD_TEST(held__leaves_though_the_program_calls_nothing),
-		HOLD_TEST(fork__leaves_what_is_held_to_the_parent),
-		cmocka_unit_test(exit__lets_go),
+		FLUSH_TEST(lone__leaves_at_once),
+		FLUSH_TEST(lone__leaves_at_once_without_polls),
+		FLUSH_TEST(waiting__leaves_at_a_poll),
+		FLUSH_TEST(waiting__leaves_at_a_poll_of_the_other_cq),
+		FLUSH_TEST(waiting__leaves_as_the_cq_is_armed),
+		FLUSH_TEST(armed__nothing_waits),
+		FLUSH_TEST(waiting__leaves_before_a_sleep_on_a_channel),
+		FLUSH_TEST(waiting__is_bounded_in_posts),
+		FLUSH_TEST(waiting__leaves_at_the_post_that_finds_it_old),
+		FLUSH_TEST(waiting__leaves_at_a_large_post),
+		FLUSH_TEST(waiting__leaves_at_the_post_that_fills_the_queue),
+		FLUSH_TEST(waiting__leaves_where_a_list_needs_its_slots),
+		FLUSH_TEST(waiting__leaves_with_the_close),
+		FLUSH_TEST(waiting__leaves_before_the_reset),
+		FLUSH_TEST(waiting__leaves_before_the_abort),
+		FLUSH_TEST(waiting__leaves_before_the_destruction),
+		FLUSH_TEST(waiting__leaves_though_the_program_calls_nothing),
+		FLUSH_TEST(fork__leaves_what_waits_to_the_parent),
+		cmocka_unit_test(exit__flushes),
 		cmocka_unit_test(exit__finds_what_another_thread_destroys),
 	};
 
-	return cmocka_run_group_tests_name("hold", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("flush", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // An acknowledgement that waits for a post leaves, whatever becomes of its QP's being lent.
-#include "net/qp/ride.h"
+#include "net/qp/deferral.h"
 
 #include "../lib/uqp_pair.h"
 #include "base/clock.h"
@@ -39,14 +39,14 @@ static void lend(struct end *e)
 	pthread_mutex_lock(&e->qp->lock);
 	if (!e->qp->lent)
 		aw_uqp_lend(e->qp);
-	e->qp->ride.credits = AW_HOLD_CREDITS_MAX;
+	e->qp->deferral.ack.credits = AW_CREDIT_MAX;
 	pthread_mutex_unlock(&e->qp->lock);
 }
 
 static bool waits(struct end *e)
 {
 	pthread_mutex_lock(&e->qp->lock);
-	bool waits = e->qp->ride.waits;
+	bool waits = e->qp->deferral.ack.waits;
 
 	pthread_mutex_unlock(&e->qp->lock);
 	return waits;
@@ -80,11 +80,11 @@ static void expect_acknowledged(struct pair *p)
 {
 	pair_start_progress();
 	assert_int_equal(end_wait_cqe(&p->a).cqe.status, AW_WC_SUCCESS);
-	assert_int_equal(p->b.cq.riding, 0);
+	assert_int_equal(p->b.cq.acks_waiting, 0);
 }
 
 /* One thread armed before the acknowledgement began to wait, and looks for QPs that are lent only now. */
-static void ride__leaves_where_the_recall_comes_late(void **state)
+static void ack__leaves_where_the_recall_comes_late(void **state)
 {
 	struct pair *p = *state;
 
@@ -94,7 +94,7 @@ static void ride__leaves_where_the_recall_comes_late(void **state)
 }
 
 /* To the child of a fork the stream is nothing. */
-static void ride__ends_in_a_child(void **state)
+static void ack__ends_in_a_child(void **state)
 {
 	struct pair *p = *state;
 
@@ -102,17 +102,17 @@ static void ride__ends_in_a_child(void **state)
 	aw_lend_fork_prepare();
 	aw_lend_fork_child();
 	assert_false(waits(&p->b));
-	assert_false(aw_ride_any());
+	assert_false(aw_deferral_any_ack());
 }
 
 /* Here the CQ of others is armed while somebody serves their QPs. */
-static void ride__is_nothing_to_other_cqs(void **state)
+static void ack__is_nothing_to_other_cqs(void **state)
 {
 	struct pair *p = *state;
 	pthread_mutexattr_t attr;
 
 	make_wait(p);
-	assert_int_equal(p->b.cq.riding, 1);
+	assert_int_equal(p->b.cq.acks_waiting, 1);
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
 	pthread_mutex_init(&p->a.cq.qps_lock, &attr);
@@ -168,7 +168,7 @@ static void post_nothing(struct end *e)
 	aw_uqp_send_end(e->qp);
 }
 
-static void ride__leaves_at_exit(void **state)
+static void ack__leaves_at_exit(void **state)
 {
 	struct aw_stream s = { .initiator = true, .crc = true, .ird = 1, .ord = 1 };
 	int lfd = listen_somewhere(), told[2], status, pd;
@@ -201,13 +201,13 @@ static void ride__leaves_at_exit(void **state)
 
 int main(void)
 {
-#define RIDE_TEST(test) cmocka_unit_test_setup_teardown(test, pair_setup, pair_teardown_stopped)
+#define DEFERRAL_TEST(test) cmocka_unit_test_setup_teardown(test, pair_setup, pair_teardown_stopped)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ride__leaves_at_exit),
-		RIDE_TEST(ride__leaves_where_the_recall_comes_late),
-		RIDE_TEST(ride__ends_in_a_child),
-		RIDE_TEST(ride__is_nothing_to_other_cqs),
+		cmocka_unit_test(ack__leaves_at_exit),
+		DEFERRAL_TEST(ack__leaves_where_the_recall_comes_late),
+		DEFERRAL_TEST(ack__ends_in_a_child),
+		DEFERRAL_TEST(ack__is_nothing_to_other_cqs),
 	};
 
-	return cmocka_run_group_tests_name("ride", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("deferral", tests, NULL, NULL);
 }

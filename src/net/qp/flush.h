@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Sends what waits at QPs (net/qp/deferral.h), as the program makes the call that was waited for, or another that ends
+// the wait. Posts leave at a poll of any CQ of their QP; posts and acknowledgements before a CQ is armed and at exit(3).
+// Where the program makes no such call, the progress thread sends the posts (net/qp/times.h). No caller holds a lock.
+#ifndef NET_FLUSH_H
+#define NET_FLUSH_H
+
+struct aw_cq;
+
+/* cq is polled, or armed. */
+void aw_flush_polled(struct aw_cq *cq);
+void aw_flush_armed(struct aw_cq *cq);
+
+/* All posts of the process: this thread is about to sleep, or memory is about to go. */
+void aw_flush_posts(void);
+
+/* A stream begins, whose posts may wait: the progress thread looks for late ones from now on. */
+void aw_flush_begin(void);
+
+#endif
