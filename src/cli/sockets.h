@@ -33,7 +33,7 @@ const char *aw_sockets_unseen(const char *program);
 
 bool aw_sockets_library_in(const char *dir);
 
-// Prints the fds of the process that are iWARP or ends of pairs, or with NULL of all processes that we may look at.
+// Prints the fds of the process that are iWARP, ends of pairs or plain TCP, or with NULL of all processes that we may look at.
 // Returns the exit status.
 int aw_sockets_status(const char *pid);
 
@@ -42,8 +42,11 @@ int aw_sockets_status(const char *pid);
 __attribute__((warn_unused_result)) bool aw_sockets_records(pid_t pid, bool asked,
 							    struct sheet *table);
 
-// Adds a row for each fd of the process that is an end of a pair, as far as we may look at the process.
-void aw_sockets_pairs(pid_t pid, struct sheet *table);
+struct sockets_plain;
+
+// Adds a row for each fd of the process that is an end of a pair, or plain TCP for a reason that it has noted in plain, as far as
+// we may look at the process.
+void aw_sockets_pairs(pid_t pid, struct sheet *table, struct sockets_plain *plain);
 
 // Prints an error. Returns false.
 __attribute__((format(printf, 1, 2))) bool aw_sockets_fail(const char *format, ...);

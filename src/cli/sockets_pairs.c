@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The rows of 'anywarp sockets --status' for pairs: connections in mode `auto` between two programs of this host. The kernel's
-// tables of a process's network namespace tell of them: the server's end has a name with both addresses (xsock/process/name.h), the
-// client's one with the inode of its TCP socket (xsock/pair/name.h).
+// The rows of 'anywarp sockets --status' for pairs, connections in mode `auto` between two programs of this host, and for connections that
+// are plain TCP. The kernel's tables of a process's network namespace tell of them: the server's end of a pair has a name with both
+// addresses (xsock/process/name.h), the client's one with the inode of its TCP socket (xsock/pair/name.h).
 #include "cli/sockets.h"
+
+#include "cli/sockets_plain.h"
 
 #include "base/hex.h"
 #include "xsock/base/sockdiag.h"
@@ -17,7 +19,8 @@
 #define CLIENT "@anywarp-offer:"
 #define IP_BYTES 16
 #define END_BYTES (IP_BYTES + 2)
-#define TCP_LINE "%*d: %32[0-9A-F]:%x %32[0-9A-F]:%x %*x %*s %*s %*s %*d %*d %" SCNu64
+#define TCP_LINE "%*d: %32[0-9A-F]:%x %32[0-9A-F]:%x %x %*s %*s %*s %*d %*d %" SCNu64
+#define LISTEN 10 // the kernel's number
 
 struct end_address {
 	uint8_t ip[IP_BYTES]; // an IPv4 address is in the first four bytes
@@ -26,7 +29,9 @@ struct end_address {
 
 struct pair_row {
 	uint64_t ino;
-	uint64_t tcp_ino; // of a client's end; 0: the addresses are known
+	uint64_t tcp_ino; // of a client's end, or of plain TCP; 0: the addresses are known
+	unsigned state; // the kernel's number
+	enum aw_plain why; // it is plain TCP
 	bool ipv6;
 	struct end_address local, peer;
 };
@@ -70,20 +75,25 @@ static FILE *open_table(pid_t pid, const char *name)
 	return fopen(path, "re");
 }
 
-// A line with a name: "Num RefCount Protocol Flags Type St Inode Path". St of a connected socket is 3.
-static void note_line(struct pair_rows *pairs, const char *line)
+static void add_row(struct pair_rows *pairs, const struct pair_row *pair)
 {
-	struct pair_row pair = { 0 }, *longer;
-	char name[160];
+	struct pair_row *longer = realloc(pairs->list, (pairs->count + 1) * sizeof(*pair));
 
-	if (sscanf(line, "%*x: %*x %*x %*x %*x 03 %" SCNu64 " %159s", &pair.ino, name) != 2 ||
-	    !read_name(name, &pair))
-		return;
-	longer = realloc(pairs->list, (pairs->count + 1) * sizeof(pair));
 	if (!longer)
 		return;
 	pairs->list = longer;
-	pairs->list[pairs->count++] = pair;
+	pairs->list[pairs->count++] = *pair;
+}
+
+// A line with a name: "Num RefCount Protocol Flags Type St Inode Path". St of a connected socket is 3.
+static void note_line(struct pair_rows *pairs, const char *line)
+{
+	struct pair_row pair = { 0 };
+	char name[160];
+
+	if (sscanf(line, "%*x: %*x %*x %*x %*x 03 %" SCNu64 " %159s", &pair.ino, name) == 2 &&
+	    read_name(name, &pair))
+		add_row(pairs, &pair);
 }
 
 static void read_unix(struct pair_rows *pairs, pid_t pid)
@@ -115,10 +125,10 @@ static void read_words(const char *text, unsigned port, struct end_address *end)
 static void note_tcp(struct pair_rows *pairs, bool ipv6, const char *line)
 {
 	char local[33], peer[33];
-	unsigned local_port, peer_port;
+	unsigned local_port, peer_port, state;
 	uint64_t ino;
 
-	if (sscanf(line, TCP_LINE, local, &local_port, peer, &peer_port, &ino) != 5 || !ino)
+	if (sscanf(line, TCP_LINE, local, &local_port, peer, &peer_port, &state, &ino) != 6 || !ino)
 		return;
 	for (size_t i = 0; i < pairs->count; i++) {
 		struct pair_row *pair = &pairs->list[i];
@@ -126,6 +136,7 @@ static void note_tcp(struct pair_rows *pairs, bool ipv6, const char *line)
 		if (pair->tcp_ino != ino)
 			continue;
 		pair->tcp_ino = 0;
+		pair->state = state;
 		pair->ipv6 = ipv6;
 		read_words(local, local_port, &pair->local);
 		read_words(peer, peer_port, &pair->peer);
@@ -143,14 +154,26 @@ static void read_tcp(struct pair_rows *pairs, pid_t pid, bool ipv6)
 		fclose(table);
 }
 
+static const char *mode_of(enum aw_plain why)
+{
+	if (why == AW_PLAIN_OFF)
+		return "off";
+	return why == AW_PLAIN_BEYOND ? "" : "auto"; // that one may have been in on
+}
+
 static void list_pair(pid_t pid, int fd, const struct pair_row *pair, struct sheet *table)
 {
 	struct sheet_row row = aw_sockets_row_begin(pid);
 
+	if (pair->why && (pair->tcp_ino || pair->state == LISTEN))
+		return; // it is no connection any more
 	aw_sheet_put(&row, SOCKETS_FD, (uint64_t)fd);
-	strcpy(row.fields[SOCKETS_KIND], "pair");
-	strcpy(row.fields[SOCKETS_MODE], "auto");
-	strcpy(row.fields[SOCKETS_STATE], "established");
+	strcpy(row.fields[SOCKETS_KIND], pair->why ? "tcp" : "pair");
+	strcpy(row.fields[SOCKETS_MODE], mode_of(pair->why));
+	strcpy(row.fields[SOCKETS_STATE],
+	       pair->why ? aw_sockets_state(pair->state) : "established");
+	if (pair->why)
+		strcpy(row.fields[SOCKETS_WHY], aw_plain_words[pair->why].word);
 	if (!pair->tcp_ino) {
 		aw_sheet_put_address(&row, SOCKETS_LOCAL, pair->ipv6, pair->local.ip,
 				     pair->local.port);
@@ -160,35 +183,64 @@ static void list_pair(pid_t pid, int fd, const struct pair_row *pair, struct she
 	aw_sheet_add(table, &row);
 }
 
-static void list_fds(const struct pair_rows *pairs, pid_t pid, struct sheet *table)
+static struct pair_row *find_row(const struct pair_rows *pairs, uint64_t ino)
+{
+	for (size_t i = 0; i < pairs->count; i++)
+		if (pairs->list[i].ino == ino)
+			return &pairs->list[i];
+	return NULL;
+}
+
+static void note_plain(struct pair_rows *pairs, DIR *fds, const struct sockets_plain *plain)
 {
 	struct dirent *entry;
-	char path[32];
+	enum aw_plain why;
 	uint64_t ino;
+
+	while ((entry = readdir(fds))) {
+		if (!aw_sockdiag_fd(dirfd(fds), entry->d_name, &ino))
+			continue;
+		why = aw_sockets_plain_find(plain, ino);
+		if (why && !find_row(pairs, ino))
+			add_row(pairs,
+				&(struct pair_row){ .ino = ino, .tcp_ino = ino, .why = why });
+	}
+	rewinddir(fds);
+}
+
+static void list_fds(const struct pair_rows *pairs, pid_t pid, DIR *fds, struct sheet *table)
+{
+	const struct pair_row *pair;
+	struct dirent *entry;
+	uint64_t ino;
+
+	while ((entry = readdir(fds))) {
+		if (!aw_sockdiag_fd(dirfd(fds), entry->d_name, &ino))
+			continue;
+		pair = find_row(pairs, ino);
+		if (pair)
+			list_pair(pid, atoi(entry->d_name), pair, table);
+	}
+}
+
+void aw_sockets_pairs(pid_t pid, struct sheet *table, struct sockets_plain *plain)
+{
+	struct pair_rows pairs = { 0 };
+	char path[32];
 	DIR *fds;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	fds = opendir(path);
-	while (fds && (entry = readdir(fds))) {
-		if (!aw_sockdiag_fd(dirfd(fds), entry->d_name, &ino))
-			continue;
-		for (size_t i = 0; i < pairs->count; i++)
-			if (pairs->list[i].ino == ino)
-				list_pair(pid, atoi(entry->d_name), &pairs->list[i], table);
-	}
-	if (fds)
-		closedir(fds);
-}
-
-void aw_sockets_pairs(pid_t pid, struct sheet *table)
-{
-	struct pair_rows pairs = { 0 };
-
+	if (!fds)
+		return;
 	read_unix(&pairs, pid);
+	aw_sockets_plain_read(plain, dirfd(fds));
+	note_plain(&pairs, fds, plain);
 	if (pairs.count) {
 		read_tcp(&pairs, pid, false);
 		read_tcp(&pairs, pid, true);
-		list_fds(&pairs, pid, table);
+		list_fds(&pairs, pid, fds, table);
 	}
+	closedir(fds);
 	free(pairs.list);
 }

@@ -9,12 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-// The kernel's TCP states, by number.
-static const char *const states[] = {
-	"unknown",   "established", "syn-sent",	  "syn-received", "fin-wait-1", "fin-wait-2",
-	"time-wait", "closed",	    "close-wait", "last-ack",	  "listen",	"closing",
-};
-
 struct listing {
 	struct sheet *table;
 	struct sheet_row begin; // with the fields that all rows of the process have
@@ -48,11 +42,7 @@ static const char *mode_name(enum aw_xs_mode mode)
 // The kernel's dump has every socket of the network namespace but those that are closed.
 static const char *state_name(const struct aw_census_record *record)
 {
-	size_t state = record->conn.state;
-
-	if (!record->is_known)
-		return "closed";
-	return state < sizeof(states) / sizeof(states[0]) ? states[state] : "unknown";
+	return record->is_known ? aw_sockets_state(record->conn.state) : "closed";
 }
 
 static void list_record(int fd, const struct aw_census_record *record, void *arg)

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/process.h"
+#include "cli/sockets_plain.h"
 #include "xsock/framed/census.h"
 
 #include <errno.h>
@@ -330,13 +331,13 @@ static bool report_nothing(pid_t pid)
 	return true;
 }
 
-static int list_one(pid_t pid, uid_t owner, struct sheet *table)
+static int list_one(pid_t pid, uid_t owner, struct sheet *table, struct sockets_plain *plain)
 {
 	char complaint[COMPLAINT_BYTES] = "";
 	bool right = aw_sockets_records(pid, true, table);
 	enum ask_outcome outcome = ask(pid, owner, table, complaint);
 
-	aw_sockets_pairs(pid, table);
+	aw_sockets_pairs(pid, table, plain);
 	if (outcome == NOBODY && complaint[0])
 		right = aw_sockets_fail("%s", complaint);
 	else if (outcome == NOBODY && right && table->count == 0)
@@ -354,41 +355,51 @@ static bool is_proxy(pid_t pid)
 	return !strcmp(row.fields[SOCKETS_PROGRAM], AW_CENSUS_PROXY);
 }
 
-static bool list_process(pid_t pid, uid_t owner, void *table)
+struct status {
+	struct sheet table;
+	struct sockets_plain plain;
+};
+
+static bool list_process(pid_t pid, uid_t owner, void *arg)
 {
+	struct status *status = arg;
+	struct sheet *table = &status->table;
 	char complaint[COMPLAINT_BYTES];
 	bool right;
 
 	if (is_proxy(pid))
 		return true;
 	right = aw_sockets_records(pid, false, table);
-	aw_sockets_pairs(pid, table);
+	aw_sockets_pairs(pid, table, &status->plain);
 	return ask(pid, owner, table, complaint) != FAILED && right;
 }
 
-static int list_all(struct sheet *table)
+static int list_all(struct status *status)
 {
-	bool right = aw_process_each(SOCKETS_WHO, list_process, table);
+	bool right = aw_process_each(SOCKETS_WHO, list_process, status);
 
-	if (right && table->count == 0)
+	if (right && status->table.count == 0)
 		puts("no process has a socket in mode on or auto");
-	else if (table->count > 0)
-		aw_sheet_print(table);
+	else if (status->table.count > 0)
+		aw_sheet_print(&status->table);
 	return right ? CLI_OK : CLI_FAILED;
 }
 
 int aw_sockets_status(const char *text)
 {
-	struct sheet table = aw_sockets_table_begin();
+	static struct status status;
 	uid_t owner = 0;
 	pid_t pid = 0;
-	int status;
+	int result;
 
 	if (text && !read_pid(text, &pid))
 		return CLI_USAGE;
 	if (!aw_process_can_look(SOCKETS_WHO) || (text && !find_owner(pid, &owner)))
 		return CLI_FAILED;
-	status = text ? list_one(pid, owner, &table) : list_all(&table);
-	aw_sheet_clear(&table);
-	return status;
+	status.table = aw_sockets_table_begin();
+	result = text ? list_one(pid, owner, &status.table, &status.plain) : list_all(&status);
+	aw_sockets_plain_print(&status.plain);
+	aw_sheet_clear(&status.table);
+	aw_sockets_plain_fini(&status.plain);
+	return result;
 }

@@ -17,6 +17,7 @@ static const struct sheet_column columns[SOCKETS_COLUMNS] = {
 	[SOCKETS_RTT] = { .title = "rtt us", .is_number = true },
 	[SOCKETS_RETRANSMITS] = { .title = "retransmits", .is_number = true },
 	[SOCKETS_STATE] = { .title = "state" },
+	[SOCKETS_WHY] = { .title = "why" },
 };
 
 struct sheet aw_sockets_table_begin(void)
@@ -25,6 +26,17 @@ struct sheet aw_sockets_table_begin(void)
 			       .column_count = SOCKETS_COLUMNS,
 			       .name_count = SOCKETS_FD + 1,
 			       .has_words = true };
+}
+
+const char *aw_sockets_state(size_t state)
+{
+	static const char *const states[] = {
+		"unknown",    "established", "syn-sent",  "syn-received",
+		"fin-wait-1", "fin-wait-2",  "time-wait", "closed",
+		"close-wait", "last-ack",    "listen",	  "closing",
+	};
+
+	return states[state < sizeof(states) / sizeof(states[0]) ? state : 0];
 }
 
 struct sheet_row aw_sockets_row_begin(pid_t pid)

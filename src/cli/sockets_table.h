@@ -20,11 +20,15 @@ enum sockets_column {
 	SOCKETS_RTT,
 	SOCKETS_RETRANSMITS,
 	SOCKETS_STATE,
+	SOCKETS_WHY,
 	SOCKETS_COLUMNS,
 };
 
 // The table without rows.
 struct sheet aw_sockets_table_begin(void);
+
+// Returns the name of a TCP state by the kernel's number, as ss(8) has it.
+const char *aw_sockets_state(size_t state);
 
 // A row with the number and the name of a process.
 struct sheet_row aw_sockets_row_begin(pid_t pid);

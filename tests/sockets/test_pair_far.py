@@ -58,9 +58,12 @@ with socket.create_connection(("10.77.0.1", 4711)) as sock:
 def test_nothing_but_the_programs_stream(name, request, tmp_path):
     for mode in conftest.open_mode(request, tmp_path, name):
         seen = tmp_path / "seen"
-        run = mode.start([sys.executable, LINK, WAY_MS, python(SERVER), python(CLIENT)], SEEN=str(seen))
+        run = mode.start([sys.executable, LINK, WAY_MS, python(SERVER), python(CLIENT)], SEEN=str(seen),
+                         ANYWARP_LOG="info")
         status = run.wait_exit(SECONDS_MAX)
         if status == far_link.CANNOT:
             pytest.skip(run.output())
         assert status == 0, run.report()
         assert seen.read_text() == "{6} [b'firstanswer', b'question']\n", run.report()
+        told = run.report().count("is plain TCP: the two ends are on different hosts, and auto works within one")
+        assert told == (2 if name == "pair" else 0), run.report()

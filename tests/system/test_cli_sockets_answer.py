@@ -67,10 +67,10 @@ def test_status_is_a_table():
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["pid", "program", "fd", "kind", "mode", "local", "peer", "bytes", "in", "bytes", "out",
-                                "send", "credits", "receive", "credits", "rtt", "us", "retransmits", "state"]
+                                "send", "credits", "receive", "credits", "rtt", "us", "retransmits", "state", "why"]
     name = os.path.basename(sys.executable)
     assert lines[1].split() == [str(process.pid), name, "7", "proxy", "on", "-", "192.0.2.7:80", "12", "3456789", "1",
-                                "384", "-", "-", "established"]
+                                "384", "-", "-", "established", "-"]
     assert sockets_status.rows(done.stdout)[1].peer == "[2001:db8::1]:65535"
     assert len({line.index(word) for line, word in zip(lines, ("state", "established",
                                                                "connecting"))}) == 1

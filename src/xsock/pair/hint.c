@@ -22,7 +22,7 @@ static struct server {
 static unsigned servers_next;
 static _Atomic(bool) any_misses; /* the table has had an entry */
 
-static struct aw_spare_place asker; /* of aw_hint_promises */
+static struct aw_spare_place asker; /* of aw_hint_refuses */
 
 static int open_datagram(void)
 {
@@ -102,7 +102,7 @@ static bool is_registered(int fd, const struct aw_tcp_end *at)
 	return aw_libc()->connect(fd, (struct sockaddr *)&name, len) == 0;
 }
 
-bool aw_hint_promises(const struct aw_tcp_end *server)
+enum aw_plain aw_hint_refuses(const struct aw_tcp_end *server)
 {
 	struct aw_tcp_end any = aw_pair_any(server);
 	struct aw_spare spare;
@@ -110,5 +110,9 @@ bool aw_hint_promises(const struct aw_tcp_end *server)
 	bool found = fd >= 0 && (is_registered(fd, server) || is_registered(fd, &any));
 
 	aw_spare_give_back(&spare, fd >= 0);
-	return found && !skips(server);
+	if (fd < 0)
+		return AW_PLAIN_NO_SOCKET;
+	if (!found)
+		return AW_PLAIN_NO_LISTENER;
+	return skips(server) ? AW_PLAIN_LATE_BEFORE : AW_PLAIN_NOT;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "xsock/pair/name.h"
+#include "xsock/pair/plain.h"
 
 /*
  * Registers a listener at that address: binds a datagram socket, which gets none, to the listener's name. Returns its fd, which the
@@ -15,10 +16,10 @@
 int aw_hint_register(const struct aw_tcp_end *at);
 
 /*
- * Returns whether a listener of this user is registered for clients of that address, and has taken the last offers: after n offers in
- * a row that it has not taken, 2^n - 1 connections do without.
+ * Returns AW_PLAIN_NOT where a listener of this user is registered for clients of that address, and has taken the last offers: after n
+ * offers in a row that it has not taken, 2^n - 1 connections do without. Else why no offer is made.
  */
-bool aw_hint_promises(const struct aw_tcp_end *server);
+enum aw_plain aw_hint_refuses(const struct aw_tcp_end *server);
 /* Notes whether the server has taken an offer. */
 void aw_hint_note(const struct aw_tcp_end *server, bool taken);
 

@@ -10,6 +10,7 @@
 #include "xsock/base/libc.h"
 #include "xsock/pair/hint.h"
 #include "xsock/pair/place.h"
+#include "xsock/pair/plain_note.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/quiet.h"
@@ -28,6 +29,7 @@ struct offer {
 		place; /* its beside is a copy of fd, or -1: not yet, or it is in place */
 	struct aw_sock *sock; /* fd's socket, STARTING and held; NULL: not yet */
 	bool goes_on; /* the connect does, behind the offer */
+	enum aw_plain why; /* the connection is plain TCP */
 	struct aw_quiet before;
 };
 
@@ -81,18 +83,23 @@ static int open_offer(int fd)
 }
 
 /*
- * Makes fd's socket STARTING, so that other threads' calls wait. False: fd is no candidate any more, or another process may have its file,
- * which no pair would replace.
+ * Makes fd's socket STARTING, so that other threads' calls wait. Else why: fd is no candidate any more, or another process may have its
+ * file, which no pair would replace.
  */
-static bool claim_socket(struct offer *offer)
+static enum aw_plain claim_socket(struct offer *offer)
 {
+	enum aw_plain why = AW_PLAIN_NOT;
 	struct aw_sock *sock;
 
 	aw_quiet_begin(&offer->before);
 	aw_fdtab_lock();
 	aw_fdtab_await_forks();
 	sock = aw_fdtab_get_or_add(offer->fd);
-	if (sock && sock->state == AW_FD_CANDIDATE && !aw_fdtab_is_shared(offer->fd)) {
+	if (!sock || sock->state != AW_FD_CANDIDATE) {
+		why = AW_PLAIN_BEYOND;
+	} else if (aw_fdtab_is_shared(offer->fd)) {
+		why = AW_PLAIN_FORKED;
+	} else {
 		aw_fdtab_hold(sock);
 		aw_fdtab_set_state(sock, AW_FD_STARTING);
 		offer->sock = sock;
@@ -100,7 +107,7 @@ static bool claim_socket(struct offer *offer)
 			offer->highest = fd;
 	}
 	aw_fdtab_unlock();
-	return offer->sock;
+	return why;
 }
 
 /* Lets other calls of this process go on. The socket may be held further, for a connect that is under way. */
@@ -159,38 +166,60 @@ static void offer_end(struct offer *offer)
 	release_socket(offer);
 }
 
-/*
- * Makes the offer, where there may be a server for it. The socket is STARTING from before the offer on: no other call of this process
- * connects it or moves its bytes while the server may take it. The file does not block meanwhile.
- */
-static bool offer_begin(struct offer *offer, int fd, const struct sockaddr *addr)
+/* Opens the offer of a socket that is claimed. Returns why there is none. */
+static enum aw_plain offer_open(struct offer *offer)
 {
-	*offer = (struct offer){ .fd = fd, .listener = -1, .place.beside = -1 };
-	if (aw_sandbox_is_on() || aw_fdtab_is_vfork_child() ||
-	    !aw_pair_end_of(addr, &offer->server) || !aw_hint_promises(&offer->server) ||
-	    is_to_itself(&offer->server))
-		return false;
-	if (claim_socket(offer) && !is_connected(offer)) {
-		offer->flags = aw_libc()->fcntl(fd, F_GETFL);
-		offer->place.beside = aw_proxy_copy_spare(offer->highest);
-	}
-	if (offer->place.beside >= 0)
-		offer->listener = open_offer(fd);
-	if (offer->listener < 0)
-		offer_end(offer);
-	return offer->listener >= 0;
+	if (is_connected(offer))
+		return AW_PLAIN_BEYOND; /* connect(2) fails with EISCONN */
+	offer->flags = aw_libc()->fcntl(offer->fd, F_GETFL);
+	offer->place.beside = aw_proxy_copy_spare(offer->highest);
+	if (offer->place.beside < 0)
+		return AW_PLAIN_FEW_FDS;
+	offer->listener = open_offer(offer->fd);
+	return offer->listener < 0 ? AW_PLAIN_NO_SOCKET : AW_PLAIN_NOT;
 }
 
-/* Waits until the server has taken the offer, has sent bytes or the end by TCP, or has been late. */
-static void await_taker(const struct offer *offer)
+/*
+ * Makes the offer, where there may be a server for it, or returns why there is none. The socket is STARTING from before the offer on: no
+ * other call of this process connects it or moves its bytes while the server may take it. The file does not block meanwhile.
+ */
+static enum aw_plain offer_begin(struct offer *offer, int fd, const struct sockaddr *addr)
+{
+	enum aw_plain why;
+
+	*offer = (struct offer){ .fd = fd, .listener = -1, .place.beside = -1 };
+	if (aw_sandbox_is_on())
+		return AW_PLAIN_SANDBOX;
+	if (aw_fdtab_is_vfork_child())
+		return AW_PLAIN_VFORK;
+	if (!aw_pair_end_of(addr, &offer->server))
+		return AW_PLAIN_NO_LISTENER;
+	aw_plain_prepare();
+	why = aw_hint_refuses(&offer->server);
+	if (!why && is_to_itself(&offer->server))
+		why = AW_PLAIN_OWN_LISTENER;
+	if (why)
+		return why;
+	why = claim_socket(offer);
+	if (!why)
+		why = offer_open(offer);
+	if (why)
+		offer_end(offer);
+	return why;
+}
+
+/* Waits until the server has taken the offer, has sent bytes or the end by TCP, or has been late. Returns why there may be no pair. */
+static enum aw_plain await_taker(const struct offer *offer)
 {
 	struct pollfd fds[] = { { .fd = offer->listener, .events = POLLIN },
 				{ .fd = offer->fd, .events = POLLIN | POLLRDHUP } };
+	int ready = 0;
 
-	for (int i = 0; i < LOOKS; i++)
-		if (aw_libc()->poll(fds, 2, 0) != 0)
-			return;
-	(void)aw_libc()->poll(fds, 2, aw_mode_pair_ms());
+	for (int i = 0; ready == 0 && i < LOOKS; i++)
+		ready = aw_libc()->poll(fds, 2, 0);
+	if (ready == 0)
+		ready = aw_libc()->poll(fds, 2, aw_mode_pair_ms());
+	return ready > 0 && fds[1].revents ? AW_PLAIN_SERVER_FIRST : AW_PLAIN_LATE;
 }
 
 /* Ends the offer. Returns this end of the pair; -1: nobody of this user has taken the offer. A stranger may have come before the server. */
@@ -213,12 +242,13 @@ static int take_back(const struct offer *offer)
 static void offer_settle(struct offer *offer, bool connected)
 {
 	if (connected)
-		await_taker(offer);
+		offer->why = await_taker(offer);
 	offer->place.near = take_back(offer);
 	if (connected)
 		aw_hint_note(&offer->server, offer->place.near >= 0);
 	if (offer->place.near < 0)
 		return;
+	offer->why = AW_PLAIN_NOT;
 	if (!connected) /* the server was quicker */
 		(void)is_connected(offer);
 	aw_place_connected(offer->sock, offer->fd, &offer->place);
@@ -238,7 +268,8 @@ static int connect_and_settle(struct offer *offer, const struct sockaddr *addr, 
 		aw_libc()->fcntl(offer->fd, F_SETFL, offer->flags | O_NONBLOCK);
 	result = aw_libc()->connect(offer->fd, addr, len);
 	err = errno;
-	connected = is_here(offer) && await_connected(offer);
+	offer->why = is_here(offer) ? AW_PLAIN_HANDSHAKE : AW_PLAIN_OTHER_HOST;
+	connected = offer->why == AW_PLAIN_HANDSHAKE && await_connected(offer);
 	if (blocks && connected && result != 0 && err == EINPROGRESS) {
 		/* A reset that comes from now on is an error of a connection, and not of this call. */
 		result = aw_libc()->connect(offer->fd, addr, len);
@@ -281,23 +312,24 @@ static int connect_on(struct aw_sock *sock, int fd, const struct sockaddr *addr,
 	return result;
 }
 
-bool aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len, int *result)
+enum aw_plain aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len, int *result)
 {
 	int saved = errno, err;
 	struct offer offer;
-	bool begun = offer_begin(&offer, fd, addr);
+	enum aw_plain why = offer_begin(&offer, fd, addr);
 
 	errno = saved;
-	if (!begun)
-		return false;
+	if (why)
+		return why;
 	*result = connect_and_settle(&offer, addr, len);
+	aw_plain_note_connect(fd, addr, offer.why, *result);
 	err = errno;
 	offer.goes_on = *result != 0 && err == EINPROGRESS && !(offer.flags & O_NONBLOCK);
 	offer_end(&offer);
 	errno = err;
 	if (offer.goes_on)
 		*result = connect_on(offer.sock, fd, addr, len);
-	return true;
+	return AW_PLAIN_NOT;
 }
 
 void aw_offer_shut_down(int fd, int how)

@@ -40,12 +40,14 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
+#include "xsock/pair/plain.h"
+
 /*
  * Active end: makes an offer, if the server is known to take offers, and calls connect(2) for a CANDIDATE in mode `auto`, of which
- * *result is the result. Waits for the server's accept for a short time. False: it has made none, and has not called connect(2). Call
- * without a lock.
+ * *result is the result. Waits for the server's accept for a short time, and notes why the connection is plain TCP if it stays so. Returns
+ * AW_PLAIN_NOT then; else it has not called connect(2), and tells why there is no offer. Call without a lock.
  */
-bool aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len, int *result);
+enum aw_plain aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len, int *result);
 
 /*
  * shutdown(2) of fd has succeeded. It ends a connect that is under way; where that call was between its two parts, it goes on: shuts
@@ -55,7 +57,7 @@ void aw_offer_shut_down(int fd, int how);
 
 /*
  * Passive end: fd was accepted in mode `auto`, and its number is not known to the program yet. Takes the client's offer if there is
- * one; else fd stays as it is. flags: as accept4(2) has them. Keeps errno. Call without a lock.
+ * one; else fd stays as it is, and the reason is noted. flags: as accept4(2) has them. Keeps errno. Call without a lock.
  */
 void aw_offer_take(int fd, int flags);
 

@@ -9,6 +9,7 @@
 #include "xsock/pair/offer.h"
 #include "xsock/pair/peer.h"
 #include "xsock/pair/place.h"
+#include "xsock/pair/plain_note.h"
 #include "xsock/process/name.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/sandbox.h"
@@ -21,14 +22,16 @@ static bool read_names(int fd, struct aw_pair_place *place)
 	       aw_libc()->getsockname(fd, (struct sockaddr *)&place->local, &local_len) == 0;
 }
 
-/* Finds the inode of the client's socket, if the client is on this host. */
-static bool find_client(const struct aw_pair_place *place, ino_t *ino)
+/* Finds the inode of the client's socket. Returns why there is no pair. */
+static enum aw_plain find_client(const struct aw_pair_place *place, ino_t *ino)
 {
 	struct aw_tcp_end local, remote;
 
-	return aw_pair_end_of((const struct sockaddr *)&place->local, &local) &&
-	       aw_pair_end_of((const struct sockaddr *)&place->remote, &remote) &&
-	       aw_pair_is_local(&local, &remote) && aw_pair_find_peer(&local, &remote, ino);
+	if (!aw_pair_end_of((const struct sockaddr *)&place->local, &local) ||
+	    !aw_pair_end_of((const struct sockaddr *)&place->remote, &remote) ||
+	    !aw_pair_is_local(&local, &remote))
+		return AW_PLAIN_OTHER_HOST;
+	return aw_pair_find_peer(&local, &remote, ino) ? AW_PLAIN_NOT : AW_PLAIN_NO_OFFER;
 }
 
 /*
@@ -62,25 +65,40 @@ static int connect_to_offer(ino_t ino, int flags)
 	return -1;
 }
 
+/* Takes the offer, or returns why there is no pair. */
+static enum aw_plain take_offer(int fd, int flags, struct aw_pair_place *place, ino_t ino)
+{
+	place->beside = aw_proxy_copy_spare(fd);
+	if (place->beside < 0)
+		return AW_PLAIN_FEW_FDS;
+	place->near = connect_to_offer(ino, flags);
+	if (place->near < 0) {
+		aw_libc()->close(place->beside);
+		return AW_PLAIN_NO_OFFER;
+	}
+	bind_name(place);
+	aw_place_accepted(fd, flags, place);
+	return AW_PLAIN_NOT;
+}
+
 void aw_offer_take(int fd, int flags)
 {
+	enum aw_plain why = AW_PLAIN_NOT;
 	struct aw_pair_place place;
 	int saved = errno;
 	ino_t ino;
 
-	if (aw_sandbox_is_on() || aw_fdtab_is_vfork_child() || !read_names(fd, &place) ||
-	    !find_client(&place, &ino)) {
-		errno = saved;
-		return;
+	if (aw_sandbox_is_on()) {
+		why = AW_PLAIN_SANDBOX;
+	} else if (aw_fdtab_is_vfork_child()) {
+		why = AW_PLAIN_VFORK;
+	} else if (read_names(fd, &place)) {
+		why = find_client(&place, &ino);
+		if (!why)
+			why = take_offer(fd, flags, &place, ino);
 	}
-	place.beside = aw_proxy_copy_spare(fd);
-	place.near = place.beside >= 0 ? connect_to_offer(ino, flags) : -1;
-	if (place.near >= 0) {
-		bind_name(&place);
-		aw_place_accepted(fd, flags, &place);
-	} else if (place.beside >= 0) {
-		aw_libc()->close(place.beside);
-	}
+	if (why)
+		aw_plain_note(fd, why);
 	errno = saved;
 }
 
@@ -96,6 +114,7 @@ int aw_offer_announce(int listener)
 	    !aw_pair_end_of((const struct sockaddr *)&local, &at) || !at.port ||
 	    aw_sockopt_int(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, 0))
 		return 0;
+	aw_plain_prepare();
 	return aw_hint_register(&at);
 }
 

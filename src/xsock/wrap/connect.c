@@ -10,6 +10,7 @@
 #include "xsock/framed/framed.h"
 #include "xsock/framed/refusal.h"
 #include "xsock/pair/offer.h"
+#include "xsock/pair/plain_note.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/registration.h"
@@ -184,6 +185,7 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct _pthread_cleanup_buffer left;
 	struct connect_call call = { .fd = fd };
+	enum aw_plain why = AW_PLAIN_NOT;
 	enum aw_xs_mode mode;
 	bool ours;
 	int result, off = 0;
@@ -194,10 +196,18 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 	mode = aw_mode_of_connect(fd, addr);
 	if (aw_xs_mode_is_iwarp(mode) && aw_mode_records())
 		aw_framed_prepare();
-	if (mode == AW_XS_AUTO && aw_offer_connect(fd, addr, len, &result))
+	if (mode == AW_XS_AUTO) {
+		why = aw_offer_connect(fd, addr, len, &result);
+		if (!why)
+			return result;
+	} else if (mode == AW_XS_OFF) {
+		why = AW_PLAIN_OFF;
+	}
+	if (!begin_connect(&call, mode)) {
+		result = connect_again(fd, addr, len);
+		aw_plain_note_connect(fd, addr, why, result);
 		return result;
-	if (!begin_connect(&call, mode))
-		return connect_again(fd, addr, len);
+	}
 	if (aw_refusal_is_due_to_mptcp(fd))
 		return refuse_connect(&call);
 	/* A connect that only notes the address would leave the first bytes to TCP. */

@@ -11,6 +11,7 @@
 #include "xsock/framed/refusal.h"
 #include "xsock/pair/attend.h"
 #include "xsock/pair/offer.h"
+#include "xsock/pair/plain_note.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/name.h"
@@ -126,15 +127,17 @@ static int add_accepted(const struct listener_state *state, int fd, int flags)
 	if (!state->listens)
 		return fd;
 	like.mode = state->mode_is_set ? state->mode : aw_mode_of(fd, true, NULL);
-	if (like.mode == AW_XS_AUTO)
+	if (like.mode == AW_XS_AUTO) {
 		aw_offer_take(fd, flags);
-	else if (aw_xs_mode_is_iwarp(like.mode)) {
+	} else if (aw_xs_mode_is_iwarp(like.mode)) {
 		like.due_ns = aw_patience_begin();
 		if (aw_refusal_is_due_to_mptcp(fd)) {
 			like.error = EPROTONOSUPPORT;
 			(void)aw_libc()->shutdown(fd, SHUT_RDWR);
 		}
 		aw_fdtab_add(fd, &like);
+	} else {
+		aw_plain_note(fd, AW_PLAIN_OFF);
 	}
 	aw_first_io_for_stdio(fd);
 	errno = saved;
