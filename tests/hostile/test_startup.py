@@ -20,7 +20,7 @@ from raw_peer import RawPeer
 SANITIZED = bool(os.environ.get("ANYWARP_SAN"))
 STARTUP_SECONDS_MAX = 20  # more than the product takes to give a silent peer up
 STRANGERS = 500 if SANITIZED else 3000
-HALF_OPEN_MAX = 256 if ground.KERNEL else 1100  # of the module: kmod/listen.h
+HALF_OPEN_MAX = 256 if ground.KERNEL else 1100  # of the module: kmod/cm/half_open.h
 SOME_KIB = 65536 if SANITIZED else 8192
 REQUEST, REPLY = iwarp.KEY_REQUEST, iwarp.KEY_REPLY
 CRC, ENHANCED, REJECT = iwarp.CRC, iwarp.ENHANCED, iwarp.REJECT

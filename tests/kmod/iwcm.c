@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "iwcm.h"
 
-#include "kmod/cm.h"
-#include "kmod/qp.h"
+#include "kmod/cm/cm.h"
+#include "kmod/qp/qp.h"
+#include "kmod/verbs/verbs.h"
 
 #include "fibers.h"
 

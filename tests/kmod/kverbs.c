@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // What the kernel's verbs do for a driver: mappings of rings, and memory as pages.
-#include "kmod/ring.h"
+#include "kmod/base/ring.h"
 
 #include <linux/netdevice.h>
 #include <rdma/ib_umem.h>

@@ -4,7 +4,7 @@
 #include "core/rx.h"
 #include "core/tx.h"
 
-#include "kmod/mr.h"
+#include "kmod/mr/mr.h"
 
 #include "kclock.h"
 

@@ -4,7 +4,8 @@
 #ifndef KMOD_TEST_RING_SCENE_H
 #define KMOD_TEST_RING_SCENE_H
 
-#include "kmod/qp.h"
+#include "kmod/qp/qp.h"
+#include "kmod/verbs/verbs.h"
 
 #define SCENE_BASE 0x7000000000ull /* of the program's memory */
 #define SCENE_PAGES 8

@@ -4,8 +4,8 @@
 #include "core/rx.h"
 #include "core/tx.h"
 
-#include "kmod/stream_io.h"
-#include "kmod/stream_pool.h"
+#include "kmod/stream/io.h"
+#include "kmod/stream/pool.h"
 
 #include "tcp.h"
 
@@ -26,7 +26,7 @@ static void rx_pass(struct awk_qp *qp, struct sock *sk)
 	struct kshim_tcp *tcp = sk->tcp;
 
 	awk_qp_lock(qp);
-	if (qp->stream.sock && qp->core.state != AW_QP_ERROR)
+	if (qp->stream->sock && qp->core.state != AW_QP_ERROR)
 		tcp->in_at +=
 			aw_rx_octets(&qp->core, tcp->in + tcp->in_at, tcp->in_len - tcp->in_at);
 	awk_qp_unlock(qp);
@@ -36,14 +36,14 @@ void awk_rx_arrived(struct awk_qp *qp, struct sock *sk)
 {
 	KSHIM_CHECK(sk->owned);
 	rx_pass(qp, sk);
-	awk_stream_wake(&qp->stream);
+	awk_qp_kick(qp);
 }
 
 static void rx_follow(struct awk_qp *qp, struct sock *sk)
 {
-	if (!qp->stream.sock || qp->core.state == AW_QP_ERROR)
+	if (!qp->stream->sock || qp->core.state == AW_QP_ERROR)
 		return;
-	if (sk->sk_err || qp->stream.broken)
+	if (sk->sk_err || qp->stream->broken)
 		awk_stream_lose(qp);
 	else if (!qp->core.peer_closed && (sk->sk_shutdown & RCV_SHUTDOWN))
 		aw_qp_peer_closed(&qp->core, sk->tcp->in_len - sk->tcp->in_at);
@@ -85,7 +85,7 @@ static size_t tx_fill(struct awk_qp *qp, u8 *octets)
 
 bool awk_tx_run(struct awk_qp *qp, unsigned int batches)
 {
-	struct awk_stream *s = &qp->stream;
+	struct awk_stream *s = qp->stream;
 	u8 octets[TCP_OCTETS];
 	bool more;
 	size_t len;

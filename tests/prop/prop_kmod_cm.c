@@ -7,8 +7,10 @@
 
 #include "core/startup.h"
 
-#include "kmod/cm.h"
-#include "kmod/qp.h"
+#include "kmod/cm/cm.h"
+#include "kmod/qp/qp.h"
+#include "kmod/stream/stream.h"
+#include "kmod/verbs/verbs.h"
 
 #include "fibers.h"
 #include "iwcm.h"
@@ -444,7 +446,7 @@ void prop_run(struct bytes *b)
 	luck = seed ^ 0x5851f42d4c957f2d;
 	cm_handler = on_event;
 	cm_starves = bytes_u8(b) % 8 == 0;
-	PROP(awk_stream_init_module() == 0 && awk_cm_init_module() == 0);
+	PROP(awk_stream_init_module() == 0);
 	fibers_begin(seed, 1 + bytes_u8(b) % 8);
 	cq_make();
 	for (int i = 0; i < QPS; i++)

@@ -5,7 +5,7 @@
 
 #include "core/atomic.h"
 
-#include "kmod/mr.h"
+#include "kmod/mr/mr.h"
 
 #include <rdma/ib_umem.h>
 

@@ -2,8 +2,10 @@
 // What a peer sees of the kernel module's connections where one does not begin as it was asked for.
 #include "core/startup.h"
 
-#include "kmod/cm.h"
-#include "kmod/qp.h"
+#include "kmod/cm/cm.h"
+#include "kmod/qp/qp.h"
+#include "kmod/stream/stream.h"
+#include "kmod/verbs/verbs.h"
 
 #include "kclock.h"
 #include "tcp.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // As many CQs and SRQs as the device offers, and no more. The last but one of them stands for all before it.
-#include "kmod/cq.h"
-#include "kmod/srq.h"
+#include "kmod/cq/cq.h"
+#include "kmod/cq/srq.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,11 +2,10 @@
 // Threads of the kernel module that met once: each test lets the second one come just where it did harm.
 #include "core/startup.h"
 
-#include "kmod/cm.h"
-#include "kmod/cm_conn.h"
-#include "kmod/cm_reply.h"
-#include "kmod/qp.h"
-#include "kmod/stream_io.h"
+#include "kmod/base/device.h"
+#include "kmod/cm/cm.h"
+#include "kmod/cm/conn.h"
+#include "kmod/tcp/linger.h"
 
 #include "fibers.h"
 #include "kclock.h"

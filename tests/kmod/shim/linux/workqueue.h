@@ -14,6 +14,8 @@ struct work_struct {
 	struct list_head entry; /* pending: of all */
 };
 
+typedef void (*work_func_t)(struct work_struct *work);
+
 struct delayed_work {
 	struct work_struct work;
 	struct timer_list timer;

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The QP lock, and the events that consumers get after it.
+#include "kmod/qp/qp.h"
+
+#include "wire/error.h"
+
+void awk_qp_lock(struct awk_qp *qp)
+{
+	spin_lock_bh(&qp->lock);
+	qp->recv_budget = qp->recvs.ring.count;
+}
+
+/*
+ * The event for the way the stream failed. Failed requests of the peer have events of their own:
+ * layers 0 and 1 have type 1 for protection errors and type 2 for other bad messages (RFC 5040
+ * 4.8).
+ */
+static u32 failure(const struct aw_qp *core)
+{
+	enum aw_error err = core->error;
+
+	if (core->peer_error)
+		return AWK_DUE_FATAL;
+	if (err == AW_OK || err == AW_E_MPA_CLOSED)
+		return 0;
+	if (aw_error_layer(err) > 1 || aw_error_type(err) == 0)
+		return AWK_DUE_FATAL;
+	if (aw_error_type(err) == 1 && err != AW_E_DDP_TAGGED_VERSION)
+		return AWK_DUE_ACCESS_ERR;
+	return AWK_DUE_REQ_ERR;
+}
+
+/*
+ * A CQ that lost a completion ends its QPs, each with the next thing that happens to it. RFC 5040
+ * 7.1 rule 1: a Terminate notifies the peer.
+ */
+static void end_overflowed(struct awk_qp *qp)
+{
+	if (!READ_ONCE(qp->send_cq->overflowed) && !READ_ONCE(qp->recv_cq->overflowed))
+		return;
+	if (qp->core.state >= AW_QP_TERMINATE)
+		return;
+	aw_qp_terminate(&qp->core, AW_E_LOCAL_CATASTROPHIC);
+	awk_qp_kick(qp);
+}
+
+static u32 take_due(struct awk_qp *qp)
+{
+	const u32 once = AWK_DUE_FATAL | AWK_DUE_ACCESS_ERR | AWK_DUE_REQ_ERR | AWK_DUE_LAST_WQE;
+	const struct aw_qp *core = &qp->core;
+	u32 due = qp->due;
+
+	if (core->state == AW_QP_TERMINATE || core->state == AW_QP_ERROR)
+		due |= failure(core);
+	if (core->state == AW_QP_ERROR && qp->srq)
+		due |= AWK_DUE_LAST_WQE;
+	due &= ~(qp->told & once);
+	qp->told |= due & once;
+	qp->due = 0;
+	return due;
+}
+
+static void tell_cq(struct awk_cq *cq, bool notify, bool overflow)
+{
+	if (overflow && cq->base.event_handler) {
+		struct ib_event event = {
+			.device = cq->base.device,
+			.element.cq = &cq->base,
+			.event = IB_EVENT_CQ_ERR,
+		};
+
+		cq->base.event_handler(&event, cq->base.cq_context);
+	}
+	if (notify && cq->base.comp_handler)
+		cq->base.comp_handler(&cq->base, cq->base.cq_context);
+}
+
+static void tell_qp(struct awk_qp *qp, enum ib_event_type type)
+{
+	struct ib_event event = {
+		.device = qp->base.device,
+		.element.qp = &qp->base,
+		.event = type,
+	};
+
+	if (qp->base.event_handler)
+		qp->base.event_handler(&event, qp->base.qp_context);
+}
+
+static void tell_srq(struct ib_srq *srq)
+{
+	struct ib_event event = {
+		.device = srq->device,
+		.element.srq = srq,
+		.event = IB_EVENT_SRQ_LIMIT_REACHED,
+	};
+
+	if (srq->event_handler)
+		srq->event_handler(&event, srq->srq_context);
+}
+
+static void tell_events(struct awk_qp *qp, u32 due)
+{
+	if (due & AWK_DUE_FATAL)
+		tell_qp(qp, IB_EVENT_QP_FATAL);
+	if (due & AWK_DUE_ACCESS_ERR)
+		tell_qp(qp, IB_EVENT_QP_ACCESS_ERR);
+	if (due & AWK_DUE_REQ_ERR)
+		tell_qp(qp, IB_EVENT_QP_REQ_ERR);
+	if (due & AWK_DUE_LAST_WQE)
+		tell_qp(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	if (due & AWK_DUE_SRQ_LIMIT)
+		tell_srq(&qp->srq->base);
+}
+
+void awk_qp_unlock(struct awk_qp *qp)
+{
+	u32 due;
+
+	end_overflowed(qp);
+	due = take_due(qp);
+	spin_unlock_bh(&qp->lock);
+	if (!due)
+		return;
+	tell_cq(qp->send_cq, due & AWK_DUE_SEND_CQ, due & AWK_DUE_SEND_OVERFLOW);
+	tell_cq(qp->recv_cq, due & AWK_DUE_RECV_CQ, due & AWK_DUE_RECV_OVERFLOW);
+	tell_events(qp, due);
+}
