@@ -34,6 +34,7 @@ static unsigned starting; /* the number of sockets in STARTING; under the lock *
 static int fd_end; /* one above the highest fd that has a socket; under the lock */
 /* This thread's share of all sleepers: a signal handler of its own has interrupted its sleep. */
 static _Thread_local unsigned sleeps_here;
+
 void aw_fdtab_lock(void)
 {
 	struct aw_quiet before;
@@ -129,11 +130,6 @@ void aw_fdtab_await_sleepers(const struct aw_sock *sock)
 		;
 }
 
-static bool is_undecided(enum aw_fd_state state)
-{
-	return state >= AW_FD_CONNECTING;
-}
-
 void aw_fdtab_store_state(int fd, enum aw_fd_state state)
 {
 	assert(aw_fd_state_is_numbers(state));
@@ -151,7 +147,7 @@ static void store_sock(int fd, const struct aw_sock *sock)
 /* Adds one, which may be -1, to the counters of sockets that state belongs to. */
 static void count_state(enum aw_fd_state state, unsigned one)
 {
-	if (is_undecided(state))
+	if (state >= AW_FD_CONNECTING)
 		atomic_fetch_add_explicit(&aw_fdtab_undecided, one, memory_order_relaxed);
 	if (state == AW_FD_BRIDGED)
 		atomic_fetch_add_explicit(&aw_fdtab_bridged, one, memory_order_relaxed);
@@ -361,14 +357,20 @@ void aw_fdtab_close_hidden(int fd)
 	aw_libc()->close(fd);
 }
 
+bool aw_fdtab_is_file_of(int fd, const struct aw_sock *sock)
+{
+	struct stat file;
+
+	return fstat(fd, &file) == 0 && file.st_dev == sock->dev && file.st_ino == sock->ino;
+}
+
 struct aw_sock *aw_fdtab_get(int fd)
 {
 	struct aw_sock *sock = (unsigned)fd < AW_FDTAB_MAX ? aw_fdtab_entries[fd].sock : NULL;
-	struct stat file;
 
 	if (!sock)
 		return NULL;
-	if (fstat(fd, &file) == 0 && file.st_dev == sock->dev && file.st_ino == sock->ino)
+	if (aw_fdtab_is_file_of(fd, sock))
 		return sock;
 	if (!aw_fdtab_is_vfork_child() && sock->state != AW_FD_STARTING)
 		aw_fdtab_detach(fd, AW_FD_NONE);

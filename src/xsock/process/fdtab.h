@@ -317,6 +317,8 @@ void aw_fdtab_free_beside(int fd);
  * forgets.
  */
 struct aw_sock *aw_fdtab_get(int fd);
+/* Returns whether fd is still sock's file: the program may have closed it without a wrapper. */
+bool aw_fdtab_is_file_of(int fd, const struct aw_sock *sock);
 /* Returns fd's socket, or adds a CANDIDATE. NULL: for the reasons of aw_fdtab_add. */
 struct aw_sock *aw_fdtab_get_or_add(int fd);
 /* Returns the lowest fd of the socket above after, or -1. Pass -1 for the first fd. */

@@ -127,29 +127,20 @@ void aw_fdtab_disconnect(const struct aw_sock *sock)
 		aw_libc()->close(fresh);
 }
 
-/* The connection is the parent's alone. epoll sets stay as they are, because the parent shares them. */
-static void disconnect_fds(const struct aw_sock *sock)
-{
-	int fd = aw_fdtab_next_fd(sock, -1);
-
-	if (sock->state == AW_FD_CONNECTING && !sock->caller)
-		aw_log(AW_LOG_ERROR,
-		       "fd %d was not connected yet at a fork: it is the parent's alone", fd);
-	aw_fdtab_disconnect(sock);
-}
-
 /*
  * Drops, in the child, what only the parent may start: the connections that it has begun to make, and those that it has accepted
- * since the fork began.
+ * since the fork began. epoll sets stay as they are, because the parent shares them.
  */
 static void drop_parents_own(struct aw_sock *sock, int fd, void *unused)
 {
-	(void)fd;
 	(void)unused;
 	if (!parent_keeps ||
 	    (sock->state != AW_FD_CONNECTING && (sock->state != AW_FD_PENDING || sock->shared)))
 		return;
-	disconnect_fds(sock);
+	if (sock->state == AW_FD_CONNECTING && !sock->caller)
+		aw_log(AW_LOG_ERROR,
+		       "fd %d was not connected yet at a fork: it is the parent's alone", fd);
+	aw_fdtab_disconnect(sock);
 	aw_fdtab_drop(sock);
 }
 

@@ -40,20 +40,13 @@ void aw_pool_free(struct aw_pool *pool, void *piece)
 	pool->unused = piece;
 }
 
-static void refill_pool(struct aw_pool *pool)
+void *aw_pool_alloc(struct aw_pool *pool)
 {
-	char *chunk = aw_memory_map(CHUNK_BYTES);
+	char *chunk = pool->unused ? NULL : aw_memory_map(CHUNK_BYTES);
+	void *piece;
 
 	for (size_t at = 0; chunk && at + pool->bytes <= CHUNK_BYTES; at += pool->bytes)
 		aw_pool_free(pool, chunk + at);
-}
-
-void *aw_pool_alloc(struct aw_pool *pool)
-{
-	void *piece;
-
-	if (!pool->unused)
-		refill_pool(pool);
 	piece = pool->unused;
 	if (!piece)
 		return NULL;

@@ -49,23 +49,19 @@ static bool read_end(const char *text, bool ipv6, union aw_address *addr)
 	return true;
 }
 
-static uint32_t scope_of(const union aw_address *addr)
-{
-	return addr->any.sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)addr)->sin6_scope_id
-					       : 0;
-}
-
 void aw_name_bind(int near, const struct aw_sock *sock, ino_t ino)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	bool ipv6 = sock->local.any.sa_family == AF_INET6;
 	char *text = name.sun_path + 1;
 
 	text = aw_text_add(text, sock->is_pair ? PAIR_PREFIX : PREFIX);
-	text = aw_text_add(text, sock->local.any.sa_family == AF_INET6 ? "6" : "4");
+	text = aw_text_add(text, ipv6 ? "6" : "4");
 	write_end(text, &sock->local);
 	write_end(text + END_HEX, &sock->remote);
 	text += 2 * END_HEX;
-	text = aw_text_add_digits(text, scope_of(&sock->local), 16, 8);
+	text = aw_text_add_digits(
+		text, ipv6 ? ((const struct sockaddr_in6 *)&sock->local)->sin6_scope_id : 0, 16, 8);
 	text = aw_text_add_digits(text, ino, 16, 8);
 	(void)aw_libc()->bind(near, (struct sockaddr *)&name, (socklen_t)(text - (char *)&name));
 }
@@ -102,22 +98,18 @@ static bool read_name(const struct sockaddr_un *name, socklen_t len, struct aw_s
 	return true;
 }
 
-static bool read_own(int fd, struct aw_sock *sock)
-{
-	struct sockaddr_un name = { 0 };
-	socklen_t len = sizeof(name);
-
-	return aw_libc()->getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
-	       read_name(&name, len, sock);
-}
-
 /* The client's end of a pair of mode `auto` has no such name; the server's has, and tells it from the server's side. */
-static bool read_peers(int fd, struct aw_sock *sock)
+static bool read_either(int fd, struct aw_sock *sock)
 {
 	struct sockaddr_un name = { 0 };
 	union aw_address local;
 	socklen_t len = sizeof(name);
 
+	if (aw_libc()->getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
+	    read_name(&name, len, sock))
+		return true;
+	name = (struct sockaddr_un){ 0 };
+	len = sizeof(name);
 	if (aw_libc()->getpeername(fd, (struct sockaddr *)&name, &len) != 0 ||
 	    !read_name(&name, len, sock) || !sock->is_pair)
 		return false;
@@ -138,6 +130,6 @@ bool aw_name_import(int fd)
 {
 	struct aw_sock sock = { .state = AW_FD_BRIDGED, .mode = AW_XS_ON };
 
-	return aw_fdtab_state(fd) == AW_FD_NONE && (read_own(fd, &sock) || read_peers(fd, &sock)) &&
+	return aw_fdtab_state(fd) == AW_FD_NONE && read_either(fd, &sock) &&
 	       aw_name_is_believed(fd) && aw_fdtab_add(fd, &sock);
 }

@@ -211,18 +211,6 @@ static void detach_proxy(void)
 	aw_fdtab_unlock();
 }
 
-/* Returns whether the proxy process has died, after it has received a request and not replied. */
-static bool has_died(void)
-{
-	struct pollfd pollfd = { .fd = duplicate_control() };
-	bool died = pollfd.fd >= 0 && aw_libc()->poll(&pollfd, 1, 0) > 0 &&
-		    pollfd.revents & POLLHUP;
-
-	if (pollfd.fd >= 0)
-		aw_libc()->close(pollfd.fd);
-	return died;
-}
-
 int aw_proxy_notify(const struct aw_request *request, const int *fds, int count)
 {
 	int err = 0;
@@ -246,19 +234,8 @@ int aw_proxy_notify(const struct aw_request *request, const int *fds, int count)
 	return err;
 }
 
-/* Returns the fd beside a message, or -1. */
-static int fd_of(struct msghdr *msg)
-{
-	struct cmsghdr *head = CMSG_FIRSTHDR(msg);
-	int fd = -1;
-
-	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(head), sizeof(fd));
-	return fd;
-}
-
 /*
- * Reads a reply, and into *fd the fd beside it; fd NULL: none is received. Returns 0 or an errno.
+ * Reads a reply, and into *fd the fd beside it, or -1; fd NULL: none is received. Returns 0 or an errno.
  */
 static int read_reply(int from, struct aw_reply *reply, int *fd)
 {
@@ -270,11 +247,14 @@ static int read_reply(int from, struct aw_reply *reply, int *fd)
 			      /* the padding of room would admit a second fd */
 			      .msg_controllen = fd ? CMSG_LEN(sizeof(int)) : 0 };
 	ssize_t got = aw_libc()->recvmsg(from, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
 
 	if (got < 0)
 		return errno;
 	if (fd)
-		*fd = fd_of(&msg);
+		*fd = -1;
+	if (fd && head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
+		memcpy(fd, CMSG_DATA(head), sizeof(*fd));
 	return got == (ssize_t)sizeof(*reply) ? 0 : ECONNRESET;
 }
 
@@ -299,22 +279,13 @@ static int take_reply(int from, struct aw_reply *reply, aw_proxy_use *use, void 
 	return use && !reply->error && tcp < 0 ? EMFILE : 0;
 }
 
-static int await_reply(int from)
-{
-	struct pollfd pollfd = { .fd = from, .events = POLLIN };
-
-	while (aw_libc()->poll(&pollfd, 1, -1) < 0)
-		if (errno != EINTR)
-			return errno;
-	return 0;
-}
-
 /*
  * Sends a request and waits until its reply is there. fds has room for one more than count. The
  * caller reads the reply from *from and closes it. Returns 0 or an errno.
  */
 static int send_request(const struct aw_request *request, int *fds, int count, int *from)
 {
+	struct pollfd reply = { .events = POLLIN };
 	int ends[2], err;
 
 	if (aw_libc()->socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
@@ -322,8 +293,9 @@ static int send_request(const struct aw_request *request, int *fds, int count, i
 	fds[count] = ends[1];
 	err = aw_proxy_notify(request, fds, count + 1);
 	aw_libc()->close(ends[1]);
-	if (!err)
-		err = await_reply(ends[0]);
+	reply.fd = ends[0];
+	while (!err && aw_libc()->poll(&reply, 1, -1) < 0)
+		err = errno == EINTR ? 0 : errno;
 	if (err)
 		aw_libc()->close(ends[0]);
 	else
@@ -334,8 +306,16 @@ static int send_request(const struct aw_request *request, int *fds, int count, i
 /* Closes from after the reply was read, or reading it has failed with err. Returns err. */
 static int finish_request(int from, int err)
 {
-	if (err == ECONNRESET && has_died())
-		detach_proxy();
+	struct pollfd proxy;
+
+	if (err == ECONNRESET) {
+		/* The proxy process has received the request, and has died or ended the connection. */
+		proxy = (struct pollfd){ .fd = duplicate_control() };
+		if (proxy.fd >= 0 && aw_libc()->poll(&proxy, 1, 0) > 0 && proxy.revents & POLLHUP)
+			detach_proxy();
+		if (proxy.fd >= 0)
+			aw_libc()->close(proxy.fd);
+	}
 	aw_libc()->close(from);
 	return err;
 }

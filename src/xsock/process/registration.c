@@ -14,15 +14,6 @@
 
 #define SET "anon_inode:[eventpoll]"
 
-static struct aw_registration **find_registration(struct aw_sock *sock, int epfd, int fd)
-{
-	struct aw_registration **at = &sock->registrations;
-
-	while (*at && ((*at)->epfd != epfd || (*at)->fd != fd))
-		at = &(*at)->next;
-	return at;
-}
-
 static void free_registration(struct aw_registration **at)
 {
 	struct aw_registration *reg = *at;
@@ -34,8 +25,10 @@ static void free_registration(struct aw_registration **at)
 void aw_registration_note(struct aw_sock *sock, int epfd, int op, int fd,
 			  const struct epoll_event *event, bool widened)
 {
-	struct aw_registration **at = find_registration(sock, epfd, fd);
+	struct aw_registration **at = &sock->registrations;
 
+	while (*at && ((*at)->epfd != epfd || (*at)->fd != fd))
+		at = &(*at)->next;
 	if (op == EPOLL_CTL_DEL) {
 		if (*at)
 			free_registration(at);
@@ -50,14 +43,6 @@ void aw_registration_note(struct aw_sock *sock, int epfd, int op, int fd,
 	(*at)->event = *event;
 	(*at)->delivered = false;
 	(*at)->widened = widened;
-}
-
-static bool is_one_of(const struct aw_sock *sock, struct aw_sock *const *socks, int count)
-{
-	for (int i = 0; i < count; i++)
-		if (socks[i] == sock)
-			return true;
-	return false;
 }
 
 struct socket_list {
@@ -81,8 +66,9 @@ static void read_line(const struct socket_list *wanted, int epfd, const char *li
 	event = (struct epoll_event){ .events = events, .data.u64 = data };
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(fd);
-	if (sock && sock->ino == ino && is_one_of(sock, wanted->socks, wanted->count))
-		aw_registration_note(sock, epfd, EPOLL_CTL_ADD, fd, &event, false);
+	for (int i = 0; sock && sock->ino == ino && i < wanted->count; i++)
+		if (wanted->socks[i] == sock)
+			aw_registration_note(sock, epfd, EPOLL_CTL_ADD, fd, &event, false);
 	aw_fdtab_unlock();
 }
 
@@ -162,18 +148,11 @@ int aw_registration_swap(struct aw_sock *sock, int fd, int new_fd)
 	return err;
 }
 
-/* The program may have closed fd without a wrapper. */
-static bool is_same_file(const struct aw_sock *sock, int fd)
-{
-	struct stat file;
-
-	return fstat(fd, &file) == 0 && file.st_dev == sock->dev && file.st_ino == sock->ino;
-}
-
 void aw_registration_swap_all(struct aw_sock *sock, int new_fd, const struct stat *file)
 {
 	for (int fd = aw_fdtab_next_fd(sock, -1); fd >= 0; fd = aw_fdtab_next_fd(sock, fd)) {
-		int err = is_same_file(sock, fd) ? aw_registration_swap(sock, fd, new_fd) : 0;
+		int err = aw_fdtab_is_file_of(fd, sock) ? aw_registration_swap(sock, fd, new_fd)
+							: 0;
 
 		if (err)
 			aw_log(AW_LOG_ERROR, "cannot replace fd %d: %s", fd, strerror(err));

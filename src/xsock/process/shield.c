@@ -186,17 +186,8 @@ static void call_handler(int sig, siginfo_t *info, ucontext_t *context, uint64_t
 	atomic_load (&actions[sig].handler)(sig, info, context);
 }
 
-/* Returns whether sig is kept already, and comes once however often it is sent, as the kernel has it. */
-static bool is_kept(int sig)
-{
-	for (unsigned i = 0; sig < SIGRTMIN && i < queue.count; i++)
-		if (kept_at(i)->sig == sig)
-			return true;
-	return false;
-}
-
 /* Keeps the signal, and blocks the other signals of the thread once on_signal has returned. */
-static void keep(int sig, const siginfo_t *info, ucontext_t *context)
+static void signal_keep(int sig, const siginfo_t *info, ucontext_t *context)
 {
 	unsigned count = queue.count;
 	uint64_t going_on;
@@ -204,7 +195,11 @@ static void keep(int sig, const siginfo_t *info, ucontext_t *context)
 	queue.mask = bits_of(&context->uc_sigmask);
 	going_on = queue.mask | kept_signals();
 	memcpy(&context->uc_sigmask, &going_on, MASK_BYTES);
-	if (is_kept(sig) || count == KEPT_MAX)
+	/* A signal without a queue comes once however often it is sent. */
+	for (unsigned i = 0; sig < SIGRTMIN && i < count; i++)
+		if (kept_at(i)->sig == sig)
+			return;
+	if (count == KEPT_MAX)
 		return;
 	if (count && !queue.others)
 		queue.others = aw_memory_map((KEPT_MAX - 1) * sizeof(struct kept_signal));
@@ -221,7 +216,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	uint64_t before = bits_of(&((ucontext_t *)context)->uc_sigmask);
 
 	if (atomic_load_explicit(&raised, memory_order_relaxed))
-		keep(sig, info, context);
+		signal_keep(sig, info, context);
 	else
 		call_handler(sig, info, context, handlers_mask(sig, before, defers));
 }
@@ -294,7 +289,7 @@ static bool is_to_be_kept(int sig, const struct sigaction *action)
 }
 
 /* Puts on_signal in the place of action's handler, with a mask that keeps other handlers from interrupting it. */
-static void replace(int sig, struct sigaction *action)
+static void action_replace(int sig, struct sigaction *action)
 {
 	const uint64_t kept = kept_signals();
 
@@ -318,7 +313,7 @@ int aw_shield_sigaction(int sig, const struct sigaction *action, struct sigactio
 		own = *action;
 		note_once(sig, &own);
 		if (is_to_be_kept(sig, &own))
-			replace(sig, &own);
+			action_replace(sig, &own);
 		action = &own;
 	}
 	if (aw_libc()->sigaction(sig, action, before) != 0)

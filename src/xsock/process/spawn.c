@@ -79,29 +79,6 @@ NOT_SANITIZED static int spawn_proxy(void *arg)
 	_exit(0);
 }
 
-static size_t count_environment(void)
-{
-	size_t n = 0;
-
-	while (environ && environ[n])
-		n++;
-	return n;
-}
-
-/*
- * Copies the environment without LD_PRELOAD: the proxy process's own sockets are TCP. env is
- * zeroed, and has room for one more.
- */
-static void copy_environment(char **env, size_t n)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
-			env[kept++] = environ[i];
-	}
-}
-
 /* Makes the first clone, with signals blocked, and waits for it. */
 static int run_clones(struct proxy_spawn *spawn, char *stacks)
 {
@@ -123,18 +100,24 @@ static int run_clones(struct proxy_spawn *spawn, char *stacks)
 
 int aw_spawn_proxy(int control)
 {
-	size_t n = count_environment(), bytes = 2 * STACK_BYTES + (n + 1) * sizeof(char *);
+	size_t n = 0, kept = 0, bytes;
 	struct proxy_spawn spawn = { .control = control };
 	char *stacks;
 	int err;
 
 	if (!proxy_path[0])
 		return ENOENT;
+	while (environ && environ[n])
+		n++;
+	bytes = 2 * STACK_BYTES + (n + 1) * sizeof(char *);
 	stacks = aw_memory_map(bytes);
 	if (!stacks)
 		return ENOMEM;
 	spawn.env = (char **)(stacks + 2 * STACK_BYTES);
-	copy_environment(spawn.env, n);
+	/* The proxy process's own sockets are TCP. */
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
+			spawn.env[kept++] = environ[i];
 	err = run_clones(&spawn, stacks);
 	if (err)
 		aw_log(AW_LOG_ERROR, "cannot start %s: %s", proxy_path, strerror(err));
