@@ -11,26 +11,17 @@
  * A service's stderr may be its connection. Among sockets only a logger's is AF_UNIX with a named
  * peer.
  */
-static bool is_for_log(int fd)
-{
-	struct sockaddr_un peer;
-	socklen_t len = sizeof(peer);
-	struct stat file;
-
-	if (fstat(fd, &file) != 0 || !S_ISSOCK(file.st_mode))
-		return true;
-	return aw_libc()->getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
-	       peer.sun_family == AF_UNIX && len > sizeof(peer.sun_family);
-}
-
 static void write_stderr(const char *line, size_t len)
 {
-	ssize_t written;
+	struct sockaddr_un peer;
+	socklen_t peer_len = sizeof(peer);
+	struct stat file;
 
-	if (!is_for_log(STDERR_FILENO))
+	if (fstat(STDERR_FILENO, &file) == 0 && S_ISSOCK(file.st_mode) &&
+	    (aw_libc()->getpeername(STDERR_FILENO, (struct sockaddr *)&peer, &peer_len) != 0 ||
+	     peer.sun_family != AF_UNIX || peer_len <= sizeof(peer.sun_family)))
 		return;
-	written = aw_libc()->write(STDERR_FILENO, line, len);
-	(void)written;
+	(void)!aw_libc()->write(STDERR_FILENO, line, len);
 }
 
 struct aw_log_output aw_log_output = {

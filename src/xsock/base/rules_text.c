@@ -295,24 +295,13 @@ static bool read_line(struct aw_slice line, struct aw_xs_rules *rules, struct er
 	return true;
 }
 
-/* Returns 0, or the number of the faulty line. */
-static int read_lines(struct aw_slice rest, struct aw_xs_rules *rules, struct error_buf *error)
-{
-	for (int number = 1; rest.len; number++) {
-		struct aw_slice line = aw_slice_cut(&rest, '\n');
-
-		if (!read_line(line, rules, error))
-			return number;
-	}
-	return 0;
-}
-
 int aw_xs_rules_parse(const char *text, struct aw_xs_rules **rules, char *error, size_t len)
 {
 	struct aw_slice all = aw_slice_of(text);
 	struct error_buf buf = { error, len };
 	struct aw_xs_rules *found, *fitted;
-	int wrong;
+	int number = 0;
+	bool right = true;
 
 	if (all.len >= AW_XS_RULES_TEXT_MAX) {
 		(void)write_error(&buf, (struct aw_slice){ all.at, QUOTE_MAX + 1 },
@@ -325,10 +314,11 @@ int aw_xs_rules_parse(const char *text, struct aw_xs_rules **rules, char *error,
 			snprintf(error, len, "out of memory");
 		return -1;
 	}
-	wrong = read_lines(all, found, &buf);
-	if (wrong) {
+	for (; all.len && right; number++)
+		right = read_line(aw_slice_cut(&all, '\n'), found, &buf);
+	if (!right) {
 		free(found);
-		return wrong;
+		return number;
 	}
 	fitted = realloc(found, sizeof(*found) + found->count * sizeof(found->rule[0]));
 	*rules = fitted ? fitted : found;

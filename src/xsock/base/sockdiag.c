@@ -26,8 +26,6 @@
 /* A socket in one of these has no inode. */
 #define STATES_OF_NO_FILE (1u << STATE_TIME_WAIT | 1u << STATE_NEW_SYN_RECV)
 
-typedef void use_sock_fn(const struct inet_diag_msg *sock, size_t len, void *arg);
-
 static bool send_request(int fd, const struct inet_diag_req_v2 *body)
 {
 	struct {
@@ -41,49 +39,6 @@ static bool send_request(int fd, const struct inet_diag_req_v2 *body)
 	};
 
 	return send(fd, &request, sizeof(request), MSG_DONTWAIT) == sizeof(request);
-}
-
-/*
- * Reads a dump and calls use_sock for each socket. Returns whether the dump was complete: it ends
- * by NLMSG_DONE, and NLMSG_ERROR means that there is none.
- */
-static bool read_dump(int fd, use_sock_fn *use_sock, void *arg)
-{
-	_Alignas(struct nlmsghdr) char reply[REPLY_LEN];
-
-	for (;;) {
-		ssize_t got = recv(fd, reply, sizeof(reply), 0);
-		unsigned left = got > 0 ? (unsigned)got : 0;
-		const struct nlmsghdr *head = (const struct nlmsghdr *)reply;
-
-		if (!NLMSG_OK(head, left))
-			return false;
-		for (; NLMSG_OK(head, left); head = NLMSG_NEXT(head, left)) {
-			if (head->nlmsg_type == NLMSG_DONE)
-				return true;
-			if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
-			    head->nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg)))
-				return false;
-			use_sock(NLMSG_DATA(head), head->nlmsg_len - NLMSG_HDRLEN, arg);
-		}
-	}
-}
-
-static int open_netlink(void)
-{
-	return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-}
-
-static bool dump_sockets(const struct inet_diag_req_v2 *body, use_sock_fn *use_sock, void *arg)
-{
-	int fd = open_netlink();
-	bool whole;
-
-	if (fd < 0)
-		return false;
-	whole = send_request(fd, body) && read_dump(fd, use_sock, arg);
-	close(fd);
-	return whole;
 }
 
 /*
@@ -108,7 +63,7 @@ struct conn_visit {
 	void *arg;
 };
 
-static void use_conn(const struct inet_diag_msg *sock, size_t len, void *arg)
+static void use_conn(const struct inet_diag_msg *sock, size_t len, const struct conn_visit *visit)
 {
 	struct aw_sockdiag_conn conn = {
 		.ino = sock->idiag_inode,
@@ -118,7 +73,6 @@ static void use_conn(const struct inet_diag_msg *sock, size_t len, void *arg)
 		.peer_port = ntohs(sock->id.idiag_dport),
 	};
 	const struct rtattr *attr = (const struct rtattr *)(sock + 1);
-	const struct conn_visit *visit = arg;
 	int left = (int)(len - sizeof(*sock));
 
 	memcpy(conn.local, sock->id.idiag_src, sizeof(conn.local));
@@ -127,6 +81,32 @@ static void use_conn(const struct inet_diag_msg *sock, size_t len, void *arg)
 		if (attr->rta_type == INET_DIAG_INFO)
 			read_counters(&conn, RTA_DATA(attr), RTA_PAYLOAD(attr));
 	visit->use(&conn, visit->arg);
+}
+
+/*
+ * Reads a dump and calls use_conn for each socket. Returns whether the dump was complete: it ends
+ * by NLMSG_DONE, and NLMSG_ERROR means that there is none.
+ */
+static bool read_dump(int fd, const struct conn_visit *visit)
+{
+	_Alignas(struct nlmsghdr) char reply[REPLY_LEN];
+
+	for (;;) {
+		ssize_t got = recv(fd, reply, sizeof(reply), 0);
+		unsigned left = got > 0 ? (unsigned)got : 0;
+		const struct nlmsghdr *head = (const struct nlmsghdr *)reply;
+
+		if (!NLMSG_OK(head, left))
+			return false;
+		for (; NLMSG_OK(head, left); head = NLMSG_NEXT(head, left)) {
+			if (head->nlmsg_type == NLMSG_DONE)
+				return true;
+			if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+			    head->nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg)))
+				return false;
+			use_conn(NLMSG_DATA(head), head->nlmsg_len - NLMSG_HDRLEN, visit);
+		}
+	}
 }
 
 bool aw_sockdiag_each(bool ipv6, aw_sockdiag_fn *use, void *arg)
@@ -138,8 +118,14 @@ bool aw_sockdiag_each(bool ipv6, aw_sockdiag_fn *use, void *arg)
 		.idiag_states = ~STATES_OF_NO_FILE,
 	};
 	struct conn_visit visit = { use, arg };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	bool whole;
 
-	return dump_sockets(&wanted, use_conn, &visit);
+	if (fd < 0)
+		return false;
+	whole = send_request(fd, &wanted) && read_dump(fd, &visit);
+	close(fd);
+	return whole;
 }
 
 bool aw_sockdiag_fd(int dir, const char *path, uint64_t *ino)

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "xsock/base/iov.h"
+
 #define SEND_DEFAULT (1u << 19)
 #define RECV_DEFAULT (1u << 19)
 #define RECV_START (1u << 17) /* the receive ring's first size; it doubles when bytes fill it */
@@ -191,15 +193,6 @@ static int send_refusal(struct aw_xs_ep *ep, int flags)
 	return 0;
 }
 
-static size_t length_of(const struct iovec *iov, int n)
-{
-	size_t len = 0;
-
-	for (int i = 0; i < n; i++)
-		len += iov[i].iov_len;
-	return len;
-}
-
 /*
  * Returns how many bytes a message has at least. With COMBINE_WRS messages posted that TCP has not
  * taken, fewer bytes wait: they go out with the next ones, or when TCP has taken messages. The
@@ -218,7 +211,7 @@ static uint32_t message_min(struct aw_xs_ep *ep, int flags)
 static ssize_t send_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags)
 {
 	int refusal = send_refusal(ep, flags);
-	size_t len = length_of(iov, n);
+	size_t len = aw_iov_length(iov, (size_t)n);
 	size_t taken;
 
 	if (refusal || len == 0)
@@ -281,10 +274,10 @@ static ssize_t recv_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, 
 
 	if (flags & MSG_OOB)
 		return recv_urgent(ep, iov, n, peek);
-	if (length_of(iov, n) == 0)
+	if (aw_iov_length(iov, (size_t)n) == 0)
 		return 0;
 	/* A peek for more bytes than are there first makes progress. */
-	if (aw_xs_stream_pending(&ep->stream) < (peek ? length_of(iov, n) : 1))
+	if (aw_xs_stream_pending(&ep->stream) < (peek ? aw_iov_length(iov, (size_t)n) : 1))
 		aw_xs_ep_progress(ep);
 	taken = aw_xs_stream_get(&ep->stream, iov, n, peek);
 	if (taken == 0)

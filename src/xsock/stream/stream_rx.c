@@ -22,37 +22,18 @@ static bool take_credit(struct aw_xs_stream *s)
 	return true;
 }
 
-/* Removes the buffers that the peer has filled; it fills them in order. */
-static void close_buffers(struct aw_xs_stream *s)
-{
-	while (s->adv_open > 0 && s->adv_end[0] <= s->came) {
-		s->adv_open--;
-		memmove(s->adv_end, s->adv_end + 1, s->adv_open * sizeof(s->adv_end[0]));
-	}
-}
-
 static bool on_data(struct aw_xs_stream *s, uint32_t n)
 {
 	if (s->rx_end != AW_XS_OPEN || n > s->adv - s->came || !take_credit(s))
 		return false;
 	s->came += n;
 	s->bulk |= s->came - s->got >= s->recv_used / BULK_PART;
-	close_buffers(s);
+	/* The buffers that the peer has filled go; it fills them in order. */
+	while (s->adv_open > 0 && s->adv_end[0] <= s->came) {
+		s->adv_open--;
+		memmove(s->adv_end, s->adv_end + 1, s->adv_open * sizeof(s->adv_end[0]));
+	}
 	return true;
-}
-
-/*
- * Adds a buffer. Between anywarp's ends adjacent buffers become one, and a message may go across.
- */
-static void add_run(struct aw_xs_stream *s, const struct aw_xs_sge *sge)
-{
-	struct aw_xs_sge *last = s->runs ? &s->run[s->runs - 1] : NULL;
-
-	if (s->anywarp && last && last->key == sge->key && last->addr + last->len == sge->addr &&
-	    sge->len <= UINT32_MAX - last->len)
-		last->len += sge->len;
-	else
-		s->run[s->runs++] = *sge;
 }
 
 /*
@@ -63,6 +44,7 @@ static void add_run(struct aw_xs_stream *s, const struct aw_xs_sge *sge)
 static bool take_sge(struct aw_xs_stream *s, bool must)
 {
 	uint8_t *entry = s->mem.target + (size_t)s->sgl_next * AW_XS_SGE_LEN;
+	struct aw_xs_sge *last = s->runs ? &s->run[s->runs - 1] : NULL;
 	uint8_t bytes[AW_XS_SGE_LEN];
 	struct aw_xs_sge sge;
 
@@ -74,7 +56,12 @@ static bool take_sge(struct aw_xs_stream *s, bool must)
 		return false;
 	memset(entry, 0, AW_XS_SGE_LEN);
 	s->sgl_next = (s->sgl_next + 1) % AW_XS_SGL_MAX;
-	add_run(s, &sge);
+	/* Between anywarp's ends adjacent buffers become one, and a message may go across. */
+	if (s->anywarp && last && last->key == sge.key && last->addr + last->len == sge.addr &&
+	    sge.len <= UINT32_MAX - last->len)
+		last->len += sge.len;
+	else
+		s->run[s->runs++] = sge;
 	return true;
 }
 
@@ -126,7 +113,7 @@ static bool on_ctrl(struct aw_xs_stream *s, uint32_t ctrl)
 	return false;
 }
 
-static bool take_message(struct aw_xs_stream *s, uint32_t op, uint32_t data)
+static bool on_message(struct aw_xs_stream *s, uint32_t op, uint32_t data)
 {
 	switch (op) {
 	case AW_XS_OP_DATA:
@@ -151,18 +138,11 @@ int aw_xs_stream_message(struct aw_xs_stream *s, const uint8_t *bytes, size_t le
 		return 0;
 	if (s->met && len == AW_XS_MSG_LEN) {
 		aw_xs_msg_get(bytes, s->rx_net, &op, &data);
-		if (take_message(s, op, data))
+		if (on_message(s, op, data))
 			return 0;
 	}
 	aw_xs_stream_fail(s, -EPROTO);
 	return -EPROTO;
-}
-
-/* Returns the position at which a receive that begins at `at` ends. */
-static uint64_t readable_end(const struct aw_xs_stream *s, uint64_t at)
-{
-	return s->urgent_known && s->urgent_in >= at && s->urgent_in < s->came ? s->urgent_in
-									       : s->came;
 }
 
 /* Returns the position at which a receive begins: behind an urgent byte that is not in line. */
@@ -179,7 +159,10 @@ static uint64_t readable_start(const struct aw_xs_stream *s)
  */
 static uint64_t span_end(const struct aw_xs_stream *s, uint64_t start)
 {
-	return readable_end(s, aw_xs_stream_at_mark(s) ? s->urgent_in + 1 : start);
+	uint64_t at = aw_xs_stream_at_mark(s) ? s->urgent_in + 1 : start;
+
+	return s->urgent_known && s->urgent_in >= at && s->urgent_in < s->came ? s->urgent_in
+									       : s->came;
 }
 
 size_t aw_xs_stream_pending(const struct aw_xs_stream *s)
@@ -195,15 +178,6 @@ static size_t ring_offset(const struct aw_xs_stream *s, uint64_t position)
 	size_t at = s->got_at + (size_t)(position - s->got);
 
 	return at < s->recv_used ? at : at - s->recv_used;
-}
-
-static void ring_get(const struct aw_xs_stream *s, uint64_t from, uint8_t *bytes, size_t n)
-{
-	size_t at = ring_offset(s, from);
-	size_t first = (size_t)min_u64(n, s->recv_used - at);
-
-	memcpy(bytes, s->mem.recv + at, first);
-	memcpy(bytes + first, s->mem.recv, n - first);
 }
 
 /*
@@ -228,9 +202,12 @@ size_t aw_xs_stream_get(struct aw_xs_stream *s, const struct iovec *iov, int n, 
 
 	for (int i = 0; i < n && at < end; i++) {
 		size_t len = (size_t)min_u64(iov[i].iov_len, end - at);
+		size_t from = ring_offset(s, at), first = (size_t)min_u64(len, s->recv_used - from);
 
-		if (len > 0)
-			ring_get(s, at, iov[i].iov_base, len);
+		if (len == 0)
+			continue;
+		memcpy(iov[i].iov_base, s->mem.recv + from, first);
+		memcpy((uint8_t *)iov[i].iov_base + first, s->mem.recv, len - first);
 		at += len;
 	}
 	if (!peek && at > start)

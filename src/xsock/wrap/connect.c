@@ -68,7 +68,7 @@ static int refuse_connect(const struct connect_call *call)
 {
 	aw_fdtab_lock();
 	call->sock->caller = NULL;
-	if (call->sock->fds)
+	if (call->sock->fds && call->sock->state == AW_FD_CONNECTING)
 		aw_fdtab_set_state(call->sock, AW_FD_CANDIDATE);
 	aw_fdtab_release(call->sock);
 	aw_fdtab_unlock();

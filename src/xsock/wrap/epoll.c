@@ -16,17 +16,6 @@
 #include "xsock/process/registration.h"
 #include "xsock/process/sandbox.h"
 
-/* Adds fd's socket to the table, which then notes its registrations. */
-static void add_to_table(int fd)
-{
-	bool may = aw_mode_may_connect();
-
-	aw_fdtab_lock();
-	if (may)
-		(void)aw_fdtab_get_or_add(fd);
-	aw_fdtab_unlock();
-}
-
 /*
  * Changes the events that the kernel reports of sock to those that its start-up needs. While sock connects the kernel also reports
  * POLLOUT, by which the library learns that the connect is over; while a Request is due it reports POLLIN, and not that the program
@@ -67,31 +56,25 @@ static int control_fd(int epfd, int op, int fd, struct epoll_event *event)
 	return result;
 }
 
-static void drop_candidate(int fd)
-{
-	struct aw_sock *sock;
-
-	aw_fdtab_lock();
-	sock = aw_fdtab_get_or_add(fd);
-	if (sock && sock->state == AW_FD_CANDIDATE)
-		aw_fdtab_drop(sock);
-	aw_fdtab_unlock();
-}
-
 /*
  * Calls epoll_ctl for a candidate. A connect in iWARP mode would have made it CONNECTING: if it has
- * a peer, it was connected as plain TCP and leaves the table.
+ * a peer, it was connected as plain TCP and leaves the table. Else the table notes its registrations.
  */
 static int control_candidate(int epfd, int op, int fd, struct epoll_event *event)
 {
 	union aw_address remote;
 	socklen_t len = sizeof(remote);
+	struct aw_sock *sock = NULL;
 	int err = errno;
+	bool is_plain = aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &len) == 0;
 
-	if (aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &len) == 0)
-		drop_candidate(fd);
-	else
-		add_to_table(fd);
+	if (is_plain || aw_mode_may_connect()) {
+		aw_fdtab_lock();
+		sock = aw_fdtab_get_or_add(fd);
+		if (is_plain && sock && sock->state == AW_FD_CANDIDATE)
+			aw_fdtab_drop(sock);
+		aw_fdtab_unlock();
+	}
 	/* gRPC reads the errno of connect, EINPROGRESS, after an epoll_ctl that succeeds. */
 	errno = err;
 	return control_fd(epfd, op, fd, event);

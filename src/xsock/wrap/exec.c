@@ -112,27 +112,6 @@ static _Thread_local struct {
 	size_t bytes;
 } mapped;
 
-static char **map_arguments(size_t count)
-{
-	aw_memory_unmap(mapped.at, mapped.bytes);
-	mapped.bytes = count * sizeof(char *);
-	mapped.at = aw_memory_map(mapped.bytes);
-	return mapped.at;
-}
-
-/* Returns how many arguments there are, with first and the NULL. */
-static size_t count_arguments(const char *first, va_list args)
-{
-	size_t count = 1;
-	va_list rest;
-
-	va_copy(rest, args);
-	for (const char *argument = first; argument; argument = va_arg(rest, char *))
-		count++;
-	va_end(rest);
-	return count;
-}
-
 /*
  * Calls exec with the arguments from first up to the NULL, and with the environment: the one behind the NULL if has_env,
  * else the process's.
@@ -141,10 +120,18 @@ static int exec_list(__typeof__(execve) *exec, const char *path, const char *fir
 		     bool has_env)
 {
 	char *few[FEW_ARGUMENTS], **argv = few;
-	size_t count = count_arguments(first, args);
+	size_t count = 1; /* with first and the NULL */
+	va_list rest;
 
-	if (count > FEW_ARGUMENTS)
-		argv = map_arguments(count);
+	va_copy(rest, args);
+	for (const char *argument = first; argument; argument = va_arg(rest, char *))
+		count++;
+	va_end(rest);
+	if (count > FEW_ARGUMENTS) {
+		aw_memory_unmap(mapped.at, mapped.bytes);
+		mapped.bytes = count * sizeof(char *);
+		argv = mapped.at = aw_memory_map(mapped.bytes);
+	}
 	if (!argv)
 		return aw_fail_with(E2BIG);
 	argv[0] = (char *)first;

@@ -293,19 +293,12 @@ static void count_to_mark(int fd, void *value)
 	aw_memory_unmap(bytes, len);
 }
 
-static bool is_pair(int fd)
-{
-	struct aw_sock sock;
-
-	return aw_end_is_bridged(fd) && aw_fdtab_look(fd, &sock) && sock.is_pair;
-}
-
 /* FIONREAD and SIOCATMARK make the first I/O, because the unread bytes may be the MPA Request. */
 AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
 	void *arg;
-	struct aw_sock *pin;
+	struct aw_sock sock, *pin;
 	int result, value;
 
 	va_start(args, request);
@@ -326,7 +319,8 @@ AW_WRAPPER int ioctl(int fd, unsigned long request, ...)
 	if (request == FIONREAD)
 		aw_extended_watch_bridged(fd);
 	/* The peer's kernel has all that was written to a pair, as if TCP's peer had acknowledged it. */
-	if ((request == SIOCOUTQ || request == SIOCOUTQNSD) && is_pair(fd)) {
+	if ((request == SIOCOUTQ || request == SIOCOUTQNSD) && aw_end_is_bridged(fd) &&
+	    aw_fdtab_look(fd, &sock) && sock.is_pair) {
 		memcpy(arg, &(int){ 0 }, sizeof(int));
 		return 0;
 	}

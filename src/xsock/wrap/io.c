@@ -6,6 +6,7 @@
 
 #include <limits.h>
 
+#include "xsock/base/iov.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/pair/end.h"
@@ -73,36 +74,21 @@ AW_WRAPPER ssize_t write(int fd, const void *buf, size_t count)
 }
 AW_WRAPPER_ALIAS(__write, write);
 
-static size_t length_of(const struct iovec *iov, int count)
-{
-	size_t len = 0;
-
-	for (int i = 0; i < count; i++)
-		len += iov[i].iov_len;
-	return len;
-}
-
-/* False: fd is no socket any more. */
-static bool send_pieces(int fd, const struct iovec *iov, int count, ssize_t *sent)
-{
-	const struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count };
-
-	*sent = aw_libc()->sendmsg(fd, &msg, MSG_NOSIGNAL);
-	if (*sent < 0 && errno == ENOTSOCK)
-		return false;
-	if (*sent < 0)
-		*sent = aw_end_of_write(fd, *sent, length_of(iov, count), 0);
-	return true;
-}
-
 AW_WRAPPER ssize_t writev(int fd, const struct iovec *iov, int count)
 {
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov };
 	ssize_t sent;
 
 	if (aw_io_is_carried(fd) && aw_io_transmit(fd, iov, count, 0, &sent))
 		return sent;
-	if (may_send(fd) && count >= 0 && count <= IOV_MAX && send_pieces(fd, iov, count, &sent))
-		return sent;
+	if (may_send(fd) && count >= 0 && count <= IOV_MAX) {
+		msg.msg_iovlen = (size_t)count;
+		sent = aw_libc()->sendmsg(fd, &msg, MSG_NOSIGNAL);
+		if (sent >= 0)
+			return sent;
+		if (errno != ENOTSOCK)
+			return aw_end_of_write(fd, sent, aw_iov_length(iov, (size_t)count), 0);
+	}
 	return aw_end_of_plain_write(fd, aw_libc()->writev(fd, iov, count));
 }
 
@@ -156,24 +142,20 @@ AW_WRAPPER ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t of
 	return pwritev64v2(fd, iov, count, offset, flags);
 }
 
-/* off_t is shorter than off64_t on a machine of 32 bits. */
-static ssize_t sendfile_framed(int out, int in, off_t *offset, size_t count)
+AW_WRAPPER ssize_t sendfile(int out, int in, off_t *offset, size_t count)
 {
-	off64_t at = offset ? *offset : 0;
-	ssize_t sent = aw_framed_sendfile(out, in, offset ? &at : NULL, count);
+	off64_t at; /* off_t is shorter on a machine of 32 bits */
+	ssize_t sent;
 
+	if (aw_first_io(out, AW_FIRST_WRITE, false))
+		return -1;
+	if (!aw_framed_slot(out))
+		return aw_libc()->sendfile(out, in, offset, count);
+	at = offset ? *offset : 0;
+	sent = aw_framed_sendfile(out, in, offset ? &at : NULL, count);
 	if (offset)
 		*offset = (off_t)at;
 	return sent;
-}
-
-AW_WRAPPER ssize_t sendfile(int out, int in, off_t *offset, size_t count)
-{
-	if (aw_first_io(out, AW_FIRST_WRITE, false))
-		return -1;
-	if (aw_framed_slot(out))
-		return sendfile_framed(out, in, offset, count);
-	return aw_libc()->sendfile(out, in, offset, count);
 }
 
 AW_WRAPPER ssize_t sendfile64(int out, int in, off64_t *offset, size_t count)

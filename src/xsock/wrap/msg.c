@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "xsock/base/iov.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
@@ -97,29 +98,12 @@ static int prepare_to_pass(int fd)
 	return aw_framed_bridge(fd);
 }
 
-/* Returns whether the fds beside msg may need aw_framed_bridge or the first I/O. */
-static bool may_pass_sockets(const struct msghdr *msg)
+/* Prepares the fds beside msg. Returns 0, or -1 with errno. */
+static int prepare_fds(const struct msghdr *msg)
 {
-	return msg->msg_controllen && (aw_fdtab_any_undecided() || aw_arena_fd() >= 0);
-}
-
-/* Sends a message with fds beside it. */
-static ssize_t send_fds(int fd, const struct msghdr *msg, int flags)
-{
-	return each_fd((struct msghdr *)msg, prepare_to_pass) ? -1
-							      : aw_libc()->sendmsg(fd, msg, flags);
-}
-
-/* Prepares the fds beside all messages. Returns 0, or -1 with errno. */
-static int prepare_all(const struct mmsghdr *msgs, unsigned count)
-{
-	for (unsigned i = 0; msgs && i < count && i < IOV_MAX; i++) {
-		const struct msghdr *msg = &msgs[i].msg_hdr;
-
-		if (may_pass_sockets(msg) && each_fd((struct msghdr *)msg, prepare_to_pass))
-			return -1;
-	}
-	return 0;
+	if (!msg->msg_controllen || (!aw_fdtab_any_undecided() && aw_arena_fd() < 0))
+		return 0;
+	return each_fd((struct msghdr *)msg, prepare_to_pass);
 }
 
 /* Adds a received fd to the table. Keeps errno. */
@@ -134,11 +118,7 @@ static int note_received(int fd)
 
 static size_t total_length(const struct msghdr *msg)
 {
-	size_t len = 0;
-
-	for (size_t i = 0; i < msg->msg_iovlen; i++)
-		len += msg->msg_iov[i].iov_len;
-	return len;
+	return aw_iov_length(msg->msg_iov, msg->msg_iovlen);
 }
 
 AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
@@ -157,8 +137,7 @@ AW_WRAPPER ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	    aw_io_transmit(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &sent))
 		return sent;
 	if (!aw_end_is_bridged(fd))
-		return may_pass_sockets(msg) ? send_fds(fd, msg, flags)
-					     : aw_libc()->sendmsg(fd, msg, flags);
+		return prepare_fds(msg) ? -1 : aw_libc()->sendmsg(fd, msg, flags);
 	bare = *msg;
 	bare.msg_name = NULL;
 	bare.msg_namelen = 0;
@@ -176,8 +155,12 @@ AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 
 	if (aw_first_io(fd, AW_FIRST_WRITE, flags & MSG_DONTWAIT))
 		return -1;
-	if (!msgs || (!aw_end_is_bridged(fd) && !aw_framed_slot(fd)))
-		return prepare_all(msgs, count) ? -1 : aw_libc()->sendmmsg(fd, msgs, count, flags);
+	if (!msgs || (!aw_end_is_bridged(fd) && !aw_framed_slot(fd))) {
+		for (unsigned i = 0; msgs && i < count && i < IOV_MAX; i++)
+			if (prepare_fds(&msgs[i].msg_hdr))
+				return -1;
+		return aw_libc()->sendmmsg(fd, msgs, count, flags);
+	}
 	while (done < count) {
 		ssize_t sent = sendmsg(fd, &msgs[done].msg_hdr, flags);
 
@@ -191,8 +174,14 @@ AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 }
 AW_WRAPPER_TIME64(__sendmmsg64, sendmmsg);
 
+/* Returns whether fd is bridged and flags has one that AF_UNIX treats differently. */
+static bool is_tcp_only(int fd, int flags)
+{
+	return flags & (MSG_TRUNC | MSG_ERRQUEUE) && aw_end_is_bridged(fd);
+}
+
 /* MSG_TRUNC of TCP discards bytes and leaves the program's buffer, if any, as it is. */
-static ssize_t discard_bytes(int fd, size_t len, int flags)
+static ssize_t recv_tcp_only(int fd, size_t len, int flags)
 {
 	bool whole = flags & MSG_WAITALL && !(flags & MSG_PEEK);
 	struct iovec window[WINDOW_MAX];
@@ -200,25 +189,14 @@ static ssize_t discard_bytes(int fd, size_t len, int flags)
 	size_t done = 0, room;
 	ssize_t got;
 
+	if (flags & MSG_ERRQUEUE)
+		return aw_fail_with(EAGAIN); /* the error queue is empty */
 	do {
 		msg.msg_iovlen = (size_t)aw_memory_waste(len - done, window, WINDOW_MAX, &room);
 		got = aw_libc()->recvmsg(fd, &msg, flags & ~MSG_TRUNC);
 		done += got > 0 ? (size_t)got : 0;
 	} while (whole && got > 0 && (size_t)got == room && done < len);
 	return done ? (ssize_t)done : got;
-}
-
-/* Returns whether fd is bridged and flags has one that AF_UNIX treats differently. */
-static bool is_tcp_only(int fd, int flags)
-{
-	return flags & (MSG_TRUNC | MSG_ERRQUEUE) && aw_end_is_bridged(fd);
-}
-
-static ssize_t recv_tcp_only(int fd, size_t len, int flags)
-{
-	if (!(flags & MSG_ERRQUEUE))
-		return discard_bytes(fd, len, flags);
-	return aw_fail_with(EAGAIN); /* the error queue is empty */
 }
 
 AW_WRAPPER ssize_t recv(int fd, void *buf, size_t len, int flags)

@@ -37,24 +37,19 @@ static bool import_foreign(int fd, int level, int name)
 	       aw_sockopt_int(fd, SOL_SOCKET, SO_DOMAIN, 0) == AF_UNIX && aw_name_import(fd);
 }
 
-/* Writes the errno that TCP has reported to the library in place of the program, if there is one. */
-static void take_error(int fd, void *value, socklen_t len)
-{
-	int err = aw_first_io_take_error(fd);
-
-	if (err)
-		memcpy(value, &err, len < sizeof(err) ? len : sizeof(err));
-}
-
 static int get_undecided(int fd, int level, int name, void *value, socklen_t *len)
 {
-	int result;
+	int result, err;
 
 	if (aw_option_is_zero_copy(level, name))
 		return aw_fail_with(ENOPROTOOPT);
 	result = aw_libc()->getsockopt(fd, level, name, value, len);
-	if (result == 0 && level == SOL_SOCKET && name == SO_ERROR)
-		take_error(fd, value, *len);
+	if (result == 0 && level == SOL_SOCKET && name == SO_ERROR) {
+		/* TCP may have reported an errno to the library in place of the program. */
+		err = aw_first_io_take_error(fd);
+		if (err)
+			memcpy(value, &err, *len < sizeof(err) ? *len : sizeof(err));
+	}
 	return result;
 }
 
@@ -95,17 +90,6 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 	return result;
 }
 
-/*
- * SO_PEEK_OFF would move the looks of a record, too: the proxy process has the connection then, and
- * the pair the option. Returns 0, or -1 with errno.
- */
-static int prepare_peek_offset(int fd)
-{
-	if (aw_fdtab_state(fd) == AW_FD_PENDING)
-		(void)aw_first_io_make(fd, AW_FIRST_HAND_OVER, true);
-	return aw_framed_bridge(fd);
-}
-
 static int set_decided(int fd, int level, int name, const void *value, socklen_t len)
 {
 	int result;
@@ -131,8 +115,16 @@ AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, sockle
 
 	if (__builtin_expect(level == SOL_IWARP, 0))
 		return aw_iwarp_option_set(fd, name, value, len);
-	if (level == SOL_SOCKET && name == SO_PEEK_OFF && prepare_peek_offset(fd))
-		return -1;
+	/*
+	 * SO_PEEK_OFF would move the looks of a record, too: the proxy process has the connection then, and the pair the
+	 * option.
+	 */
+	if (level == SOL_SOCKET && name == SO_PEEK_OFF) {
+		if (aw_fdtab_state(fd) == AW_FD_PENDING)
+			(void)aw_first_io_make(fd, AW_FIRST_HAND_OVER, true);
+		if (aw_framed_bridge(fd))
+			return -1;
+	}
 	pin = aw_first_io_pin(fd);
 	if (!pin)
 		return set_decided(fd, level, name, value, len);

@@ -56,7 +56,7 @@ AW_WRAPPER int socketpair(int domain, int type, int protocol, int fds[2])
 	return result;
 }
 
-/* Returns whether fd, which listens, is a listener in iWARP mode; like is then its socket. */
+/* Returns whether fd, which listens, is a listener in iWARP mode or in `auto`; like is then its socket. */
 static bool may_listen(int fd, struct aw_sock *like)
 {
 	union aw_address local = { 0 };
@@ -66,19 +66,10 @@ static bool may_listen(int fd, struct aw_sock *like)
 	    aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
 		return false;
 	like->mode = aw_mode_of_program(fd, &like->mode_is_set);
+	like->unannounced = like->mode_is_set ? like->mode == AW_XS_AUTO
+					      : aw_mode_may_pair((const struct sockaddr *)&local);
 	return like->mode_is_set ? like->mode != AW_XS_OFF
 				 : aw_mode_may_accept((const struct sockaddr *)&local);
-}
-
-static bool may_pair(int fd, const struct aw_sock *like)
-{
-	union aw_address local = { 0 };
-	socklen_t len = sizeof(local);
-
-	if (like->mode_is_set)
-		return like->mode == AW_XS_AUTO;
-	return aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) == 0 &&
-	       aw_mode_may_pair((const struct sockaddr *)&local);
 }
 
 AW_WRAPPER int listen(int fd, int backlog)
@@ -88,7 +79,6 @@ AW_WRAPPER int listen(int fd, int backlog)
 
 	if (result != 0 || !may_listen(fd, &like))
 		return result;
-	like.unannounced = may_pair(fd, &like);
 	if (!like.unannounced && aw_mode_records())
 		aw_framed_prepare();
 	(void)aw_fdtab_add(fd, &like);

@@ -51,12 +51,6 @@ static off64_t offset_of(const long *words)
 							   (unsigned long)words[0]);
 }
 
-static bool has_one_buffer(long number)
-{
-	return number == SYS_read || number == SYS_write || number == SYS_recvfrom ||
-	       number == SYS_sendto;
-}
-
 /* Calls that move bytes to or from one buffer. */
 static long call_buffer(long number, const long *a)
 {
@@ -80,9 +74,12 @@ static long call_wrapper(long number, const long *a, bool *known)
 {
 	int fd = (int)a[0];
 
-	if (has_one_buffer(number))
-		return call_buffer(number, a);
 	switch (number) {
+	case SYS_read:
+	case SYS_write:
+	case SYS_recvfrom:
+	case SYS_sendto:
+		return call_buffer(number, a);
 	case SYS_readv:
 		return readv(fd, (const struct iovec *)a[1], (int)a[2]);
 	case SYS_writev:
