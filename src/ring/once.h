@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 struct aw_once {
-	pthread_mutex_t lock; /* held while init runs */
+	aw_mutex lock; /* held while init runs */
 	_Atomic bool done;
 };
 

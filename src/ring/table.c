@@ -61,8 +61,8 @@ void aw_table_fini(struct aw_table *t)
 	pthread_mutex_destroy(&t->lock);
 }
 
-/* Makes the chunk at the end of the used ones. The caller holds the lock. */
-static bool grow(struct aw_table *t)
+/* Makes the chunk at the end of the used ones. */
+static bool grow(struct aw_table *t) AW_REQUIRES(t->lock)
 {
 	struct aw_table_slot *chunk = calloc(AW_TABLE_CHUNK, sizeof(*chunk));
 
@@ -73,7 +73,7 @@ static bool grow(struct aw_table *t)
 	return true;
 }
 
-static uint32_t take_free(struct aw_table *t)
+static uint32_t take_free(struct aw_table *t) AW_REQUIRES(t->lock)
 {
 	uint32_t handle = t->free_head;
 
@@ -86,7 +86,7 @@ static uint32_t take_free(struct aw_table *t)
 }
 
 /* Unused handles of the last chunk come first: a freed one then rests for longest. */
-static uint32_t take_handle(struct aw_table *t)
+static uint32_t take_handle(struct aw_table *t) AW_REQUIRES(t->lock)
 {
 	uint32_t handle;
 

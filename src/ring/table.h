@@ -4,7 +4,8 @@
 #ifndef RING_TABLE_H
 #define RING_TABLE_H
 
-#include <pthread.h>
+#include "base/thread_safety.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +26,7 @@ struct aw_table_slot {
 struct aw_table {
 	uint32_t capacity; /* handles: a multiple of AW_TABLE_CHUNK */
 	struct aw_table_slot *_Atomic *chunks; /* published once, freed by fini */
-	pthread_mutex_t lock; /* guards what follows */
+	aw_mutex lock; /* guards what follows */
 	uint32_t used; /* handles ever given out */
 	uint32_t free_head, free_tail; /* oldest freed first, so that handles rest before reuse */
 	uint32_t count;
@@ -90,8 +91,8 @@ void *aw_table_walk(struct aw_table *t, uint32_t *handle, uint32_t end);
  * For pthread_atfork. In the child, references of threads that are gone are never put:
  * aw_table_remove_wait does not wait for those, and release does not run.
  */
-void aw_table_fork_prepare(struct aw_table *t);
-void aw_table_fork_parent(struct aw_table *t);
-void aw_table_fork_child(struct aw_table *t);
+void aw_table_fork_prepare(struct aw_table *t) AW_ACQUIRE(t->lock);
+void aw_table_fork_parent(struct aw_table *t) AW_RELEASE(t->lock);
+void aw_table_fork_child(struct aw_table *t) AW_RELEASE(t->lock);
 
 #endif

@@ -59,8 +59,8 @@ int aw_event_fd_await(int fd)
 	return read(fd, &ticks, sizeof(ticks)) < 0 ? errno : 0;
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(, aw_event_owner) owners = LIST_HEAD_INITIALIZER(owners);
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, aw_event_owner) owners AW_GUARDED_BY(lock) = LIST_HEAD_INITIALIZER(owners);
 
 /*
  * Where the program has closed the fd, its number may be another file's. The number is free before the new fd is opened, so
@@ -81,7 +81,7 @@ static void renew(int fd)
 	aw_close_now(fresh);
 }
 
-static void fork_child(void)
+static void fork_child(void) AW_REQUIRES(lock)
 {
 	struct aw_event_owner *owner;
 

@@ -13,10 +13,10 @@
 
 static const struct aw_fork_handlers *_Atomic registered[AW_FORK_RANKS];
 /* A fork holds the lock from its first handler to its last; it calls for an end those that it has called to prepare. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const struct aw_fork_handlers *prepared[AW_FORK_RANKS];
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct aw_fork_handlers *prepared[AW_FORK_RANKS] AW_GUARDED_BY(lock);
 static uint32_t generation;
-static int cancel; /* the forking thread's state before the fork; guarded by lock */
+static int cancel AW_GUARDED_BY(lock); /* the forking thread's state before the fork */
 static _Thread_local bool unprepared; /* this thread's fork has called no handlers */
 static bool torn; /* this process, or one that it comes from, is the child of such a fork */
 
@@ -43,7 +43,8 @@ int aw_fork_check(void)
 	return EDEADLK;
 }
 
-static void begin(const struct aw_fork_handlers *handlers)
+/* Unchecked, as all that runs around a fork: the locks are those that the handlers name. */
+static void begin(const struct aw_fork_handlers *handlers) AW_UNCHECKED
 {
 	if (handlers->prepare)
 		handlers->prepare();
@@ -51,7 +52,7 @@ static void begin(const struct aw_fork_handlers *handlers)
 		aw_lock(handlers->lock);
 }
 
-static void end(void (*fn)(void), pthread_mutex_t *taken)
+static void end(void (*fn)(void), aw_mutex *taken) AW_UNCHECKED
 {
 	if (fn)
 		fn();
@@ -63,7 +64,7 @@ static void end(void (*fn)(void), pthread_mutex_t *taken)
  * A signal handler that forks may have interrupted its thread where that holds a lock. The handlers would wait for that lock, or for
  * another one whose holder waits for it.
  */
-static void prepare(void)
+static void prepare(void) AW_UNCHECKED
 {
 	unprepared = aw_locks_held > 0 || torn;
 	if (unprepared)
@@ -79,7 +80,7 @@ static void prepare(void)
 	}
 }
 
-static void finish(void)
+static void finish(void) AW_RELEASE(lock)
 {
 	int state = cancel;
 
@@ -87,7 +88,7 @@ static void finish(void)
 	aw_cancel_restore(state);
 }
 
-static void parent(void)
+static void parent(void) AW_UNCHECKED
 {
 	if (unprepared)
 		return;
@@ -108,7 +109,7 @@ static void tear(void)
 	}
 }
 
-static void child(void)
+static void child(void) AW_UNCHECKED
 {
 	generation++;
 	if (unprepared) {

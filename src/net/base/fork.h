@@ -14,7 +14,8 @@
 #ifndef NET_FORK_H
 #define NET_FORK_H
 
-#include <pthread.h>
+#include "base/thread_safety.h"
+
 #include <stdint.h>
 
 /*
@@ -48,7 +49,7 @@ enum aw_fork_rank {
  * releases it, in both processes, behind parent or child. NULL: nothing to do.
  */
 struct aw_fork_handlers {
-	pthread_mutex_t *lock;
+	aw_mutex *lock;
 	void (*prepare)(void);
 	void (*parent)(void);
 	void (*child)(void);

@@ -33,7 +33,7 @@ static struct fault {
 
 #define FAULTS (sizeof(faults) / sizeof(faults[0]))
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the writing of faults */
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER; /* guards the writing of faults */
 static uintptr_t page; /* bytes of one */
 
 /* The signal that this thread's handler last passed on, and the stack depth of that call. */
@@ -175,7 +175,7 @@ static bool same(const struct sigaction *a, const struct sigaction *b)
 }
 
 /* False: there is no room. */
-static bool keep(struct fault *fault, const struct sigaction *action)
+static bool keep(struct fault *fault, const struct sigaction *action) AW_REQUIRES(lock)
 {
 	unsigned int at = 0;
 
@@ -203,7 +203,7 @@ static int restart_flag(const struct sigaction *action)
 }
 
 /* SA_NODEFER: a jump out of the handler leaves no signal blocked. */
-static void watch(struct fault *fault)
+static void watch(struct fault *fault) AW_REQUIRES(lock)
 {
 	struct sigaction ours = { .sa_sigaction = on_fault };
 	struct sigaction now;

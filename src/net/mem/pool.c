@@ -26,11 +26,12 @@ struct shelf {
 	unsigned int count;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct shelf large, small; /* stages of AW_STAGE_BYTES, and of FPDU_MAX */
-static unsigned int large_out; /* in use, with a QP or in a lane */
-static struct aw_batch *batches;
-static unsigned int batches_kept, batches_out;
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shelf large AW_GUARDED_BY(lock), small
+	AW_GUARDED_BY(lock); /* stages of AW_STAGE_BYTES, and of FPDU_MAX */
+static unsigned int large_out AW_GUARDED_BY(lock); /* in use, with a QP or in a lane */
+static struct aw_batch *batches AW_GUARDED_BY(lock);
+static unsigned int batches_kept AW_GUARDED_BY(lock), batches_out AW_GUARDED_BY(lock);
 
 /* A large stage or NULL. Threads have a lane each; beyond LANES some share one. */
 static struct lane {
@@ -82,7 +83,7 @@ static struct aw_stage *make_stage(size_t size)
 	return stage;
 }
 
-static struct aw_stage *take_from(struct shelf *shelf)
+static struct aw_stage *take_from(struct shelf *shelf) AW_REQUIRES(lock)
 {
 	struct aw_stage *stage = shelf->first;
 
@@ -93,7 +94,7 @@ static struct aw_stage *take_from(struct shelf *shelf)
 	return stage;
 }
 
-static bool put_on(struct shelf *shelf, struct aw_stage *stage)
+static bool put_on(struct shelf *shelf, struct aw_stage *stage) AW_REQUIRES(lock)
 {
 	if (shelf->count >= KEEP_MAX)
 		return false;
@@ -103,7 +104,7 @@ static bool put_on(struct shelf *shelf, struct aw_stage *stage)
 	return true;
 }
 
-static void clear(struct shelf *shelf)
+static void clear(struct shelf *shelf) AW_REQUIRES(lock)
 {
 	for (struct aw_stage *stage; (stage = take_from(shelf));)
 		free(stage);
@@ -324,12 +325,12 @@ void aw_pool_flush(void)
 	aw_unlock(&lock);
 }
 
-void aw_pool_fork_prepare(void)
+void aw_pool_fork_prepare(void) AW_ACQUIRE(lock)
 {
 	aw_lock(&lock);
 }
 
-void aw_pool_fork_done(void)
+void aw_pool_fork_done(void) AW_RELEASE(lock)
 {
 	aw_unlock(&lock);
 }

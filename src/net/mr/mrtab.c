@@ -22,17 +22,17 @@ static struct aw_table table;
 static struct aw_stag_secret secret;
 static struct aw_once once = AW_ONCE_INIT;
 
-static void fork_prepare(void)
+static void fork_prepare(void) AW_ACQUIRE(table.lock)
 {
 	aw_table_fork_prepare(&table);
 }
 
-static void fork_parent(void)
+static void fork_parent(void) AW_RELEASE(table.lock)
 {
 	aw_table_fork_parent(&table);
 }
 
-static void fork_child(void)
+static void fork_child(void) AW_RELEASE(table.lock)
 {
 	aw_table_fork_child(&table);
 }

@@ -23,29 +23,29 @@ static struct aw_once once = AW_ONCE_INIT;
  * Guards every binding: its MR, the number of bindings of an MR, and the list of a QP's bindings.
  * The innermost lock.
  */
-static pthread_mutex_t bindings_lock = PTHREAD_MUTEX_INITIALIZER;
+static aw_mutex bindings_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool mr_allows(const struct aw_mr *mr, const void *pd, const struct aw_swqe *wqe);
 static void unbind(struct aw_mw *mw);
 static bool rebind(struct aw_mw *mw, struct aw_mw_user *qp, struct aw_mr *parent,
 		   const struct aw_swqe *wqe);
-static struct aw_mr *hide_locked(struct aw_mw *mw);
+static struct aw_mr *hide_binding(struct aw_mw *mw) AW_REQUIRES(bindings_lock);
 static void withdraw(struct aw_mw *mw);
 static void parent_put(struct aw_mr *parent);
 
-static void fork_prepare(void)
+static void fork_prepare(void) AW_ACQUIRE(table.lock, bindings_lock)
 {
 	aw_table_fork_prepare(&table);
 	aw_lock(&bindings_lock);
 }
 
-static void fork_parent(void)
+static void fork_parent(void) AW_RELEASE(table.lock, bindings_lock)
 {
 	aw_unlock(&bindings_lock);
 	aw_table_fork_parent(&table);
 }
 
-static void fork_child(void)
+static void fork_child(void) AW_RELEASE(table.lock, bindings_lock)
 {
 	aw_unlock(&bindings_lock);
 	aw_table_fork_child(&table);
@@ -163,7 +163,7 @@ static bool end_binding(struct aw_mr *mr)
 	struct aw_mr *parent;
 
 	aw_lock(&bindings_lock);
-	parent = hide_locked(mw);
+	parent = hide_binding(mw);
 	/*
 	 * Only the QP whose lock the caller holds could be placing, so the memory is free already.
 	 */
@@ -191,7 +191,7 @@ void aw_mw_forget_qp(struct aw_mw_user *qp)
 {
 	aw_lock(&bindings_lock);
 	while (!LIST_EMPTY(&qp->windows))
-		hide_locked(LIST_FIRST(&qp->windows))->windows--;
+		hide_binding(LIST_FIRST(&qp->windows))->windows--;
 	aw_unlock(&bindings_lock);
 }
 
@@ -223,7 +223,7 @@ static void unbind(struct aw_mw *mw)
 	struct aw_mr *parent;
 
 	aw_lock(&bindings_lock);
-	parent = hide_locked(mw);
+	parent = hide_binding(mw);
 	aw_unlock(&bindings_lock);
 	withdraw(mw);
 	if (parent)
@@ -241,7 +241,7 @@ static bool claim(struct aw_mw *mw, struct aw_mw_user *qp, struct aw_mr *parent,
 	aw_lock(&bindings_lock);
 	allowed = parent->windows != WINDOWS_FORBIDDEN && !(mw->type2 && mw->parent);
 	if (allowed) {
-		*old = hide_locked(mw);
+		*old = hide_binding(mw);
 		parent->windows++;
 		mw->parent = parent;
 		if (mw->type2)
@@ -277,7 +277,7 @@ static bool rebind(struct aw_mw *mw, struct aw_mw_user *qp, struct aw_mr *parent
 }
 
 /* Hides the binding from look-ups. Returns the MR that it was bound to, or NULL. */
-static struct aw_mr *hide_locked(struct aw_mw *mw)
+static struct aw_mr *hide_binding(struct aw_mw *mw)
 {
 	struct aw_mr *parent = mw->parent;
 

@@ -9,9 +9,9 @@
 #ifndef NET_MW_H
 #define NET_MW_H
 
+#include "base/thread_safety.h"
 #include "core/mr.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -25,7 +25,7 @@ struct aw_mw {
 	bool type2;
 	const void *pd;
 
-	pthread_mutex_t lock; /* held around a bind; guards what follows */
+	aw_mutex lock; /* held around a bind; guards what follows */
 	bool published; /* mr has been published since it was last withdrawn */
 	struct aw_mr mr; /* the binding; changes only while no look-up finds it */
 

@@ -33,8 +33,8 @@
 
 static struct {
 	/* the thread holds it while handlers run; a fork takes it to keep them out */
-	pthread_mutex_t handling;
-	pthread_mutex_t life;
+	aw_mutex handling;
+	aw_mutex life;
 	pthread_cond_t left; /* running became false, or refs more than 0 */
 	pthread_cond_t begun; /* starting became false */
 	uint32_t refs;
@@ -95,18 +95,18 @@ void aw_engine_kick_tick(void)
 
 /* The order of the locks: handling, linger's, life, the timers of watch.c. */
 
-void aw_engine_fork_prepare(void)
+void aw_engine_fork_prepare(void) AW_ACQUIRE(engine.handling)
 {
 	aw_lock(&engine.handling);
 }
 
-void aw_engine_fork_done(void)
+void aw_engine_fork_done(void) AW_RELEASE(engine.handling)
 {
 	aw_unlock(&engine.handling);
 }
 
-/* Joins a thread that has left. The caller holds life, which that thread needs no more. */
-static void reap(void)
+/* Joins a thread that has left, and needs life no more. */
+static void reap(void) AW_REQUIRES(engine.life)
 {
 	if (engine.to_join)
 		pthread_join(engine.thread, NULL);
@@ -116,16 +116,16 @@ static void reap(void)
 /*
  * A thread that starts or ends is inside the C library, a sanitizer or the program's allocator and
  * may hold a lock of theirs, which the child of a fork would then never get. So a fork waits for
- * it. The caller holds life.
+ * it.
  */
-static void settle(void)
+static void settle(void) AW_REQUIRES(engine.life)
 {
 	while (engine.starting)
 		pthread_cond_wait(&engine.begun, &engine.life);
 	reap();
 }
 
-static void fork_prepare(void)
+static void fork_prepare(void) AW_ACQUIRE(engine.life)
 {
 	aw_linger_fork_prepare();
 	aw_lock(&engine.life);
@@ -133,20 +133,20 @@ static void fork_prepare(void)
 	aw_watch_fork_prepare();
 }
 
-static void fork_parent(void)
+static void fork_parent(void) AW_RELEASE(engine.life)
 {
 	aw_watch_fork_parent();
 	aw_unlock(&engine.life);
 	aw_linger_fork_parent();
 }
 
-static void close_fds(void)
+static void close_fds(void) AW_REQUIRES(engine.life)
 {
 	aw_close_now(atomic_exchange_explicit(&engine.epfd, -1, memory_order_relaxed));
 	aw_close_now(atomic_exchange_explicit(&engine.kickfd, -1, memory_order_relaxed));
 }
 
-static void fork_child(void)
+static void fork_child(void) AW_RELEASE(engine.life)
 {
 	if (engine.running)
 		close_fds();
@@ -325,7 +325,7 @@ static void *run(void *unused)
 	}
 }
 
-static int open_fds(void)
+static int open_fds(void) AW_REQUIRES(engine.life)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = KICK };
 	int epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -346,13 +346,13 @@ static int open_fds(void)
 	return 0;
 }
 
-static int create_thread(void)
+static int create_thread(void) AW_REQUIRES(engine.life)
 {
 	return aw_thread_create(&engine.thread, run, NULL);
 }
 
-/* The caller holds life and a reference. */
-static int start(void)
+/* The caller holds a reference. */
+static int start(void) AW_REQUIRES(engine.life)
 {
 	int err;
 
@@ -400,8 +400,8 @@ int aw_engine_get(void)
 	return err;
 }
 
-/* Waits until the thread has left or is needed again. The caller holds life. */
-static void await_end(void)
+/* Waits until the thread has left or is needed again. */
+static void await_end(void) AW_REQUIRES(engine.life)
 {
 	engine.leavers++;
 	while (engine.running && engine.refs == 0)

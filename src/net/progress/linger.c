@@ -32,7 +32,7 @@ struct lingerer {
 	TAILQ_ENTRY(lingerer) entry;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
 TAILQ_HEAD(lingerer_list, lingerer);
 
 static struct list {
@@ -71,8 +71,7 @@ static void release(struct aw_watch *w)
 	free(l);
 }
 
-/* The caller holds the lock. */
-static void take_off(struct lingerer *l)
+static void take_off(struct lingerer *l) AW_REQUIRES(lock)
 {
 	TAILQ_REMOVE(&l->list->first, l, entry);
 	l->list->count--;
@@ -197,17 +196,17 @@ void aw_linger_flush(void)
 	flush(&strangers);
 }
 
-void aw_linger_fork_prepare(void)
+void aw_linger_fork_prepare(void) AW_ACQUIRE(lock)
 {
 	aw_lock(&lock);
 }
 
-void aw_linger_fork_parent(void)
+void aw_linger_fork_parent(void) AW_RELEASE(lock)
 {
 	aw_unlock(&lock);
 }
 
-static void forget(struct list *list)
+static void forget(struct list *list) AW_REQUIRES(lock)
 {
 	struct lingerer *l;
 
@@ -218,7 +217,7 @@ static void forget(struct list *list)
 }
 
 /* The watches stay in the child's table, dead and unreachable: their memory is not freed. */
-void aw_linger_fork_child(void)
+void aw_linger_fork_child(void) AW_RELEASE(lock)
 {
 	forget(&own);
 	forget(&strangers);

@@ -20,22 +20,23 @@
 #define LAST UINT32_C(0x80000000) /* bit of a serial: the watch was made by aw_watch_add_last */
 
 static struct aw_table table;
-static pthread_mutex_t timer_lock = PTHREAD_MUTEX_INITIALIZER;
+static aw_mutex timer_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Each list holds durations of one power of two in the order of their deadlines. */
 TAILQ_HEAD(timer_list, aw_watch);
-static struct timer_list timers[32];
+static struct timer_list timers[32] AW_GUARDED_BY(timer_lock);
 /* only for the progress thread */
 static STAILQ_HEAD(, aw_after) afters = STAILQ_HEAD_INITIALIZER(afters);
-static uint32_t next_serial; /* guarded by timer_lock */
+static uint32_t next_serial AW_GUARDED_BY(timer_lock);
 /*
- * The time when the progress thread next looks at the deadlines by itself; 0: never. Guarded by
- * timer_lock. It stays when the deadline that it was set for is cancelled: connection set-ups
+ * The time when the progress thread next looks at the deadlines by itself; 0: never.
+ * It stays when the deadline that it was set for is cancelled: connection set-ups
  * follow each other, each with a deadline that never comes, and only the first one then has to wake
  * the thread.
  */
-static uint64_t wakes_ns;
+static uint64_t wakes_ns AW_GUARDED_BY(timer_lock);
 
-int aw_watch_init(void)
+/* Unchecked: no other thread has the lists yet. */
+int aw_watch_init(void) AW_UNCHECKED
 {
 	for (size_t i = 0; i < ARRAY_LEN(timers); i++)
 		TAILQ_INIT(&timers[i]);
@@ -174,7 +175,7 @@ void aw_watch_drop_passed(int fd)
 }
 
 /* The watch whose deadline is next, or NULL. */
-static struct aw_watch *first(void)
+static struct aw_watch *first(void) AW_REQUIRES(timer_lock)
 {
 	struct aw_watch *next = NULL;
 
@@ -187,7 +188,7 @@ static struct aw_watch *first(void)
 	return next;
 }
 
-static void unlist(struct aw_watch *w)
+static void unlist(struct aw_watch *w) AW_REQUIRES(timer_lock)
 {
 	if (w->deadline_ns)
 		TAILQ_REMOVE(w->timers, w, timer);
@@ -195,7 +196,7 @@ static void unlist(struct aw_watch *w)
 }
 
 /* Durations are few and constant, so the place in a list is at or near its end. */
-static void list(struct aw_watch *w, uint32_t ms)
+static void list(struct aw_watch *w, uint32_t ms) AW_REQUIRES(timer_lock)
 {
 	uint64_t deadline_ns = aw_now_ns() + (uint64_t)ms * MS_NS;
 	struct timer_list *among = &timers[31 - __builtin_clz(ms)];
@@ -279,8 +280,8 @@ void aw_watch_dispatch(uint64_t key, uint32_t events)
 	aw_watch_run_after();
 }
 
-/* When to look at the deadlines next, 0 for never. w: the watch with the earliest one, or NULL. The caller holds the lock. */
-static uint64_t next_look(const struct aw_watch *w, uint64_t now)
+/* When to look at the deadlines next, 0 for never. w: the watch with the earliest one, or NULL. */
+static uint64_t next_look(const struct aw_watch *w, uint64_t now) AW_REQUIRES(timer_lock)
 {
 	if (wakes_ns <= now)
 		wakes_ns = 0;
@@ -321,20 +322,20 @@ uint64_t aw_watch_run_timers(void)
 	return next;
 }
 
-void aw_watch_fork_prepare(void)
+void aw_watch_fork_prepare(void) AW_ACQUIRE(timer_lock, table.lock)
 {
 	aw_lock(&timer_lock);
 	aw_table_fork_prepare(&table);
 }
 
-void aw_watch_fork_parent(void)
+void aw_watch_fork_parent(void) AW_RELEASE(timer_lock, table.lock)
 {
 	aw_table_fork_parent(&table);
 	aw_unlock(&timer_lock);
 }
 
 /* The parent's watches stay in the table until their owners remove them, but never fire here. */
-void aw_watch_fork_child(void)
+void aw_watch_fork_child(void) AW_RELEASE(timer_lock, table.lock)
 {
 	struct aw_watch *w;
 

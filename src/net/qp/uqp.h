@@ -10,6 +10,7 @@
 #ifndef NET_UQP_H
 #define NET_UQP_H
 
+#include "base/thread_safety.h"
 #include "core/qp.h"
 #include "net/base/fork.h"
 #include "net/cq/cq.h"
@@ -115,7 +116,7 @@ struct aw_uqp {
 
 	struct aw_mw_user of_mw;
 
-	pthread_mutex_t lock; /* guards what follows */
+	aw_mutex lock; /* guards what follows */
 	struct aw_qp core;
 	struct aw_rq rq;
 	void *reads; /* IRQ and ORQ, with the depths of the stream */
@@ -293,11 +294,11 @@ void aw_uqp_unlend(const void *pd, const void *start, size_t len);
  * are held, and releases the lock. Commit is optional: a WR that proved invalid is not committed.
  * ahead: slots that are filled and not committed yet.
  */
-void aw_uqp_send_begin(struct aw_uqp *qp);
-struct aw_swqe *aw_uqp_send_slot(struct aw_uqp *qp);
-struct aw_swqe *aw_uqp_send_slot_ahead(struct aw_uqp *qp, uint32_t ahead);
-void aw_uqp_send_commit(struct aw_uqp *qp);
-void aw_uqp_send_end(struct aw_uqp *qp);
+void aw_uqp_send_begin(struct aw_uqp *qp) AW_ACQUIRE(qp->lock);
+struct aw_swqe *aw_uqp_send_slot(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
+struct aw_swqe *aw_uqp_send_slot_ahead(struct aw_uqp *qp, uint32_t ahead) AW_REQUIRES(qp->lock);
+void aw_uqp_send_commit(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
+void aw_uqp_send_end(struct aw_uqp *qp) AW_RELEASE(qp->lock);
 
 /*
  * 0, ENOMEM (full), EINVAL (too many SGEs, or the QP uses an SRQ). In ERROR the receive is flushed
@@ -318,7 +319,7 @@ bool aw_uqp_progress(struct aw_uqp *qp);
 bool aw_uqp_progress_memory(struct aw_uqp *qp, bool *full);
 
 /* For net/ud/ud.c: delivers the events that are due, and releases the lock. */
-void aw_uqp_unlock(struct aw_uqp *qp);
+void aw_uqp_unlock(struct aw_uqp *qp) AW_RELEASE(qp->lock);
 
 /* For net/qp/cq_poll.c: puts the socket, if any, into a CQ's epoll set. */
 void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd);

@@ -42,8 +42,8 @@ struct port {
 	struct number numbers[AW_QPN_OF_PORT];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(, port) ports = TAILQ_HEAD_INITIALIZER(ports);
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(, port) ports AW_GUARDED_BY(lock) = TAILQ_HEAD_INITIALIZER(ports);
 
 static int port_open(struct port **opened);
 static void port_close(struct port *port);
@@ -59,7 +59,7 @@ static __attribute__((constructor)) void prepare_for_fork(void)
 	aw_fork_register(AW_FORK_QPNS, &fork_handlers);
 }
 
-static uint32_t number_take(struct port *port, uint32_t handle)
+static uint32_t number_take(struct port *port, uint32_t handle) AW_REQUIRES(lock)
 {
 	uint32_t index = port->next;
 
@@ -72,7 +72,7 @@ static uint32_t number_take(struct port *port, uint32_t handle)
 }
 
 /* A port of this process that has a number left, or NULL. */
-static struct port *port_with_room(void)
+static struct port *port_with_room(void) AW_REQUIRES(lock)
 {
 	struct port *port;
 
@@ -94,7 +94,7 @@ uint32_t aw_qpn_ports(void)
 	return count;
 }
 
-static struct port *port_find(uint32_t qpn)
+static struct port *port_find(uint32_t qpn) AW_REQUIRES(lock)
 {
 	struct port *port;
 

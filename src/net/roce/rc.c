@@ -24,7 +24,7 @@
 static _Atomic uint32_t incarnations;
 
 static void on_clock(struct aw_watch *w, uint32_t events);
-static void follow_qp(struct aw_uqp *qp);
+static void follow_qp(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 static int create_rc(struct aw_uqp *qp)
 {
@@ -153,7 +153,7 @@ static void mark_qp(struct aw_rc *rc)
 	aw_unlock(&qp->lock);
 }
 
-static void begin(struct aw_rc *rc, struct aw_rc_litter *litter)
+static void begin(struct aw_rc *rc, struct aw_rc_litter *litter) AW_REQUIRES(rc->lock)
 {
 	const struct aw_pair *pair = &rc->told.pair;
 
@@ -187,8 +187,8 @@ int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
 	return 0;
 }
 
-/* The stream was agreed on before the program set the bound. The caller holds the QP's lock. */
-static void bound_ord(struct aw_uqp *qp, uint16_t ord)
+/* The stream was agreed on before the program set the bound. */
+static void bound_ord(struct aw_uqp *qp, uint16_t ord) AW_REQUIRES(qp->lock)
 {
 	if (qp->core.state != AW_QP_IDLE && qp->core.stream.ord > aw_rc_depth(ord))
 		qp->core.stream.ord = aw_rc_depth(ord);
@@ -238,7 +238,7 @@ void aw_rc_stop(struct aw_rc *rc, bool over)
  */
 
 /* True for posts that wait for a stream; in SQD only those that were begun do. */
-static bool has_posts(const struct aw_uqp *qp)
+static bool has_posts(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	const struct aw_qp *core = &qp->core;
 
@@ -246,7 +246,7 @@ static bool has_posts(const struct aw_uqp *qp)
 	       !(core->sq_halts && aw_qp_is_drained(core));
 }
 
-static uint32_t patience_ms(const struct aw_uqp *qp)
+static uint32_t patience_ms(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	/* After a stream that was used no other one will come, so the QP's own timeout holds. */
 	if (qp->lost || qp->peer_gone || qp->retry_ms > aw_bounds.patience_ms)
@@ -254,11 +254,8 @@ static uint32_t patience_ms(const struct aw_uqp *qp)
 	return aw_bounds.patience_ms;
 }
 
-/*
- * True when the stream ended before either end had begun a message on it. The caller holds the QP's
- * lock.
- */
-static bool ended_unused(const struct aw_uqp *qp)
+/* True when the stream ended before either end had begun a message on it. */
+static bool ended_unused(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	const struct aw_sq *sq = &qp->core.sq;
 
@@ -305,7 +302,7 @@ static bool recall(struct aw_uqp *qp)
 	return unused;
 }
 
-static void look_after_stream(struct aw_rc *rc, struct aw_rc_litter *litter)
+static void look_after_stream(struct aw_rc *rc, struct aw_rc_litter *litter) AW_REQUIRES(rc->lock)
 {
 	if (rc->phase != AW_PAIR_JOINED || !recall(rc->qp))
 		return;
@@ -315,7 +312,7 @@ static void look_after_stream(struct aw_rc *rc, struct aw_rc_litter *litter)
 }
 
 /* A peer that goes after its work is done is nothing to mend; one that never came is. */
-static void log_given_up(const struct aw_rc *rc)
+static void log_given_up(const struct aw_rc *rc) AW_REQUIRES(rc->lock)
 {
 	struct sockaddr_storage addr;
 
@@ -325,14 +322,14 @@ static void log_given_up(const struct aw_rc *rc)
 	       rc->qp->qpn, rc->told.pair.remote.qpn, aw_addr_text(&addr).text);
 }
 
-/* The time when the posts fail, or 0. The caller holds the QP's lock. */
-static uint64_t fail_time(const struct aw_uqp *qp)
+/* The time when the posts fail, or 0. */
+static uint64_t fail_time(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	return aw_uqp_is_cut_off(qp) && has_posts(qp) ? qp->fail_ns : 0;
 }
 
 /* The peer has not answered this end's call; its own call may wait for the end of that. */
-static bool takes_peers_call(struct aw_rc *rc, struct aw_rc_litter *litter)
+static bool takes_peers_call(struct aw_rc *rc, struct aw_rc_litter *litter) AW_REQUIRES(rc->lock)
 {
 	if (aw_rc_phase(rc) != AW_PAIR_ASKED)
 		return false;
@@ -342,6 +339,7 @@ static bool takes_peers_call(struct aw_rc *rc, struct aw_rc_litter *litter)
 }
 
 static void fail_in_time(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter *litter)
+	AW_REQUIRES(rc->lock)
 {
 	bool stopped = rc->phase == AW_PAIR_UNTOLD || rc->phase == AW_PAIR_OVER;
 	uint64_t at;

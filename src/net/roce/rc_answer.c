@@ -45,7 +45,7 @@ static uint16_t at_most(uint16_t a, uint16_t b)
 	return a < b ? a : b;
 }
 
-static bool accept_request(struct aw_rc *rc, struct aw_conn *conn)
+static bool accept_request(struct aw_rc *rc, struct aw_conn *conn) AW_REQUIRES(rc->lock)
 {
 	const struct aw_mpa_result *result = &aw_conn_info(conn)->result;
 	const struct pair reply = aw_rc_pair(rc, PAIR_OK);
@@ -66,6 +66,7 @@ static bool accept_request(struct aw_rc *rc, struct aw_conn *conn)
 
 /* In the child of a fork the Requests of the parent's QPs are not counted. */
 static void take_out(struct aw_rc *rc, struct aw_rc_held *held, struct aw_rc_litter *litter)
+	AW_REQUIRES(rc->lock)
 {
 	aw_rc_drop(litter, held->conn);
 	held->conn = NULL;
@@ -74,7 +75,7 @@ static void take_out(struct aw_rc *rc, struct aw_rc_held *held, struct aw_rc_lit
 }
 
 static void reject_held(struct aw_rc *rc, struct aw_rc_held *held, enum pair_answer answer,
-			struct aw_rc_litter *litter)
+			struct aw_rc_litter *litter) AW_REQUIRES(rc->lock)
 {
 	reject(held->conn, &held->request, answer);
 	take_out(rc, held, litter);
@@ -96,6 +97,7 @@ static bool has_files(void)
  * oldest Request, which is rejected. NULL: there is none.
  */
 static struct aw_rc_held *place_for(struct aw_rc *rc, struct aw_rc_litter *litter)
+	AW_REQUIRES(rc->lock)
 {
 	struct aw_rc_held *oldest = NULL, *free_one = NULL;
 
@@ -115,7 +117,7 @@ static struct aw_rc_held *place_for(struct aw_rc *rc, struct aw_rc_litter *litte
 }
 
 static void hold(struct aw_rc *rc, struct aw_conn *conn, const struct pair *request,
-		 struct aw_rc_litter *litter)
+		 struct aw_rc_litter *litter) AW_REQUIRES(rc->lock)
 {
 	struct aw_rc_held *place = place_for(rc, litter);
 
@@ -149,13 +151,13 @@ static void on_held(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 }
 
 static enum pair_answer match(const struct aw_rc *rc, const struct aw_conn *conn,
-			      const struct pair *request)
+			      const struct pair *request) AW_REQUIRES(rc->lock)
 {
 	return aw_pair_match(&rc->told.pair, request, &aw_conn_info(conn)->peer);
 }
 
 /* The latest Request of the QP's peer; NULL when there is none. */
-static struct aw_rc_held *latest(struct aw_rc *rc)
+static struct aw_rc_held *latest(struct aw_rc *rc) AW_REQUIRES(rc->lock)
 {
 	struct aw_rc_held *best = NULL;
 
@@ -170,7 +172,7 @@ static struct aw_rc_held *latest(struct aw_rc *rc)
 	return best;
 }
 
-static void reject_strangers(struct aw_rc *rc, struct aw_rc_litter *litter)
+static void reject_strangers(struct aw_rc *rc, struct aw_rc_litter *litter) AW_REQUIRES(rc->lock)
 {
 	for (int i = 0; i < AW_RC_HELD_MAX; i++) {
 		struct aw_rc_held *held = &rc->held[i];

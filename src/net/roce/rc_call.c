@@ -20,7 +20,7 @@
 #define AGAIN_MS_FIRST 10
 
 static void on_call(void *arg, struct aw_conn *conn, enum aw_conn_event event);
-static void join_self(struct aw_rc *rc);
+static void join_self(struct aw_rc *rc) AW_REQUIRES(rc->lock);
 
 /* Binds to the address that the peer was told of, because the peer checks it. */
 static int open_socket(const struct aw_pair_end *local, int *out)
@@ -42,7 +42,7 @@ static int open_socket(const struct aw_pair_end *local, int *out)
 	return err;
 }
 
-static int connect_peer(struct aw_rc *rc, int fd)
+static int connect_peer(struct aw_rc *rc, int fd) AW_REQUIRES(rc->lock)
 {
 	const struct aw_pair *told = &rc->told.pair;
 	const struct pair pair = aw_rc_pair(rc, PAIR_OK);
@@ -68,7 +68,7 @@ static int connect_peer(struct aw_rc *rc, int fd)
 	return aw_conn_connect(fd, &ask, on_call, rc, &rc->call);
 }
 
-static void say(const struct aw_rc *rc, const char *what, const char *why)
+static void say(const struct aw_rc *rc, const char *what, const char *why) AW_REQUIRES(rc->lock)
 {
 	aw_log(AW_LOG_INFO, "qp 0x%x: %s peer qp 0x%x: %s", rc->qp->qpn, what,
 	       rc->told.pair.remote.qpn, why);
@@ -137,7 +137,7 @@ static const char *answer_text(enum pair_answer answer)
 
 /* Reads the peer's reply. PAIR_OK, or the reason why it is no acceptance. */
 static enum pair_answer read_reply(const struct aw_rc *rc, const struct aw_conn *conn,
-				   struct pair *reply)
+				   struct pair *reply) AW_REQUIRES(rc->lock)
 {
 	const struct aw_mpa_result *result = &aw_conn_info(conn)->result;
 
@@ -148,6 +148,7 @@ static enum pair_answer read_reply(const struct aw_rc *rc, const struct aw_conn 
 }
 
 static bool on_accepted(struct aw_rc *rc, struct aw_conn *conn, struct aw_rc_litter *litter)
+	AW_REQUIRES(rc->lock)
 {
 	struct pair reply;
 	enum pair_answer answer = read_reply(rc, conn, &reply);
@@ -171,7 +172,7 @@ static bool on_accepted(struct aw_rc *rc, struct aw_conn *conn, struct aw_rc_lit
  * A QP has its port from its creation on, so a peer of this host answers. Said once a process: a program that exchanges LIDs
  * does so for all its QPs.
  */
-static void tell_of_lid(const struct aw_rc *rc)
+static void tell_of_lid(const struct aw_rc *rc) AW_REQUIRES(rc->lock)
 {
 	static _Atomic bool told;
 
@@ -184,7 +185,7 @@ static void tell_of_lid(const struct aw_rc *rc)
 	       rc->qp->qpn, rc->told.pair.remote.qpn);
 }
 
-static void on_rejected(struct aw_rc *rc, const struct aw_conn *conn)
+static void on_rejected(struct aw_rc *rc, const struct aw_conn *conn) AW_REQUIRES(rc->lock)
 {
 	struct pair reply;
 	enum pair_answer answer = read_reply(rc, conn, &reply);
@@ -194,9 +195,9 @@ static void on_rejected(struct aw_rc *rc, const struct aw_conn *conn)
 		tell_of_lid(rc);
 }
 
-/* Ends the call with its event. The caller holds the lock. */
+/* Ends the call with its event. */
 static void conclude(struct aw_rc *rc, struct aw_conn *conn, enum aw_conn_event event,
-		     struct aw_rc_litter *litter)
+		     struct aw_rc_litter *litter) AW_REQUIRES(rc->lock)
 {
 	rc->phase = AW_PAIR_WAITING;
 	switch (event) {
@@ -270,7 +271,7 @@ static int open_mirror(const struct aw_pair_end *local, int *out)
 	return err;
 }
 
-static int attach_mirror(struct aw_rc *rc, int fd)
+static int attach_mirror(struct aw_rc *rc, int fd) AW_REQUIRES(rc->lock)
 {
 	/* There is no peer to agree with: both ends can do the same. */
 	struct aw_stream stream = {

@@ -4,6 +4,7 @@
 #ifndef NET_RC_IMPL_H
 #define NET_RC_IMPL_H
 
+#include "base/thread_safety.h"
 #include "net/roce/rc.h"
 
 struct aw_rc_held {
@@ -18,7 +19,7 @@ struct aw_rc {
 	struct aw_uqp *qp;
 	uint32_t generation;
 
-	pthread_mutex_t lock; /* guards what follows */
+	aw_mutex lock; /* guards what follows */
 	bool ended;
 	enum aw_pair_phase phase; /* CALLING stands for ASKED as well, which the conn knows */
 	struct aw_rc_told told;
@@ -49,37 +50,37 @@ static inline uint16_t aw_rc_depth(uint16_t told)
 	return told > 0 ? told : 1;
 }
 
-/* The caller of the functions below holds the lock. */
-
 /* Sets the clock to the earliest of what is due. */
-void aw_rc_set_clock(struct aw_rc *rc);
+void aw_rc_set_clock(struct aw_rc *rc) AW_REQUIRES(rc->lock) AW_EXCLUDES(rc->qp->lock);
 
 /* Ends connecting when the QP has failed before it was connected. */
-void aw_rc_look(struct aw_rc *rc, struct aw_rc_litter *litter);
+void aw_rc_look(struct aw_rc *rc, struct aw_rc_litter *litter) AW_REQUIRES(rc->lock);
 
-enum aw_pair_phase aw_rc_phase(const struct aw_rc *rc);
-struct pair aw_rc_pair(const struct aw_rc *rc, enum pair_answer answer);
+enum aw_pair_phase aw_rc_phase(const struct aw_rc *rc) AW_REQUIRES(rc->lock);
+struct pair aw_rc_pair(const struct aw_rc *rc, enum pair_answer answer) AW_REQUIRES(rc->lock);
 
 /*
  * aw_rc_call begins a call, or connects a QP that is its own peer; aw_rc_call_later sets the time of
  * the next one.
  */
-void aw_rc_call(struct aw_rc *rc);
-void aw_rc_call_later(struct aw_rc *rc);
+void aw_rc_call(struct aw_rc *rc) AW_REQUIRES(rc->lock);
+void aw_rc_call_later(struct aw_rc *rc) AW_REQUIRES(rc->lock);
 /* Gives up the running call, if any. */
-void aw_rc_drop_call(struct aw_rc *rc, struct aw_rc_litter *litter);
+void aw_rc_drop_call(struct aw_rc *rc, struct aw_rc_litter *litter) AW_REQUIRES(rc->lock);
 /* Called when the QP has its socket. */
-void aw_rc_joined(struct aw_rc *rc);
+void aw_rc_joined(struct aw_rc *rc) AW_REQUIRES(rc->lock) AW_EXCLUDES(rc->qp->lock);
 
 /*
  * Accepts the latest held Request of the QP's peer, and rejects those of other QPs. True when one
  * was accepted.
  */
-bool aw_rc_answer_held(struct aw_rc *rc, struct aw_rc_litter *litter);
+bool aw_rc_answer_held(struct aw_rc *rc, struct aw_rc_litter *litter) AW_REQUIRES(rc->lock);
 /* Rejects the peer's held Requests up to that incarnation. */
-void aw_rc_drop_held_until(struct aw_rc *rc, uint32_t incarnation, struct aw_rc_litter *litter);
+void aw_rc_drop_held_until(struct aw_rc *rc, uint32_t incarnation, struct aw_rc_litter *litter)
+	AW_REQUIRES(rc->lock);
 /* Rejects held Requests that have waited too long; drops all of them. */
-void aw_rc_expire_held(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter *litter);
-void aw_rc_drop_held(struct aw_rc *rc, struct aw_rc_litter *litter);
+void aw_rc_expire_held(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter *litter)
+	AW_REQUIRES(rc->lock);
+void aw_rc_drop_held(struct aw_rc *rc, struct aw_rc_litter *litter) AW_REQUIRES(rc->lock);
 
 #endif

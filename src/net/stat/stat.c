@@ -29,8 +29,7 @@
 
 _Static_assert(STRETCH_LEN % AW_STAT_HEAD_LEN == 0, "every mapping begins at a page");
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Guarded by lock. */
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	int fd; /* valid while head is not NULL */
 	dev_t dev;
@@ -41,7 +40,7 @@ static struct {
 	uint32_t first_free; /* no word of used before this one has a free bit */
 	uint32_t count; /* rows taken */
 	bool failure_logged;
-} table;
+} table AW_GUARDED_BY(lock);
 
 static struct aw_capture_request no_request;
 struct aw_capture_request *aw_stat_capture = &no_request;
@@ -65,7 +64,7 @@ static void begin_head(struct aw_stat_head *head)
 	aw_stat_set(&head->layout, AW_STAT_LAYOUT);
 }
 
-static bool open_table(void)
+static bool open_table(void) AW_REQUIRES(lock)
 {
 	int fd = aw_memfd_make(AW_STAT_NAME, AW_STAT_FILE_LEN);
 	struct stat file;
@@ -86,7 +85,7 @@ static bool open_table(void)
 }
 
 /* The program may have closed the fd, whose number may be another file's by now. */
-static bool has_file(void)
+static bool has_file(void) AW_REQUIRES(lock)
 {
 	struct stat file;
 
@@ -94,7 +93,7 @@ static bool has_file(void)
 }
 
 /* end is called for each mapping of rows. */
-static void end_table(void (*end)(void *memory, size_t len))
+static void end_table(void (*end)(void *memory, size_t len)) AW_REQUIRES(lock)
 {
 	for (size_t i = 0; i < STRETCHES && table.stretches[i]; i++) {
 		end(table.stretches[i], STRETCH_LEN);
@@ -113,7 +112,7 @@ static void unmap(void *memory, size_t len)
 }
 
 /* Stretches are mapped in their order. */
-static bool need_stretch(size_t stretch)
+static bool need_stretch(size_t stretch) AW_REQUIRES(lock)
 {
 	if (!table.stretches[stretch])
 		table.stretches[stretch] = map(table.fd, NULL, STRETCH_LEN, stretch_at(stretch));
@@ -121,7 +120,7 @@ static bool need_stretch(size_t stretch)
 }
 
 /* The first free row; AW_STAT_ROWS: none. */
-static uint32_t find_free(void)
+static uint32_t find_free(void) AW_REQUIRES(lock)
 {
 	while (table.first_free < WORDS && table.used[table.first_free] == UINT64_MAX)
 		table.first_free++;
@@ -131,7 +130,7 @@ static uint32_t find_free(void)
 	       (uint32_t)__builtin_ctzll(~table.used[table.first_free]);
 }
 
-static union aw_stat_row *take_row(void)
+static union aw_stat_row *take_row(void) AW_REQUIRES(lock)
 {
 	uint32_t index = find_free();
 
@@ -155,7 +154,7 @@ static void begin_row(union aw_stat_row *row, enum aw_stat_kind kind, uint32_t n
 }
 
 /* A row of the table, which is made if there is none. NULL: errno says why. */
-static union aw_stat_row *take(void)
+static union aw_stat_row *take(void) AW_REQUIRES(lock)
 {
 	union aw_stat_row *row;
 	int err;
@@ -193,7 +192,7 @@ union aw_stat_row *aw_stat_take(enum aw_stat_kind kind, uint32_t number)
 }
 
 /* The index of a row of this process's table; AW_STAT_ROWS: it is none of them. */
-static uint32_t index_of(const union aw_stat_row *row)
+static uint32_t index_of(const union aw_stat_row *row) AW_REQUIRES(lock)
 {
 	uintptr_t at = (uintptr_t)row, base;
 
@@ -205,7 +204,7 @@ static uint32_t index_of(const union aw_stat_row *row)
 	return AW_STAT_ROWS;
 }
 
-static void give_row(union aw_stat_row *row, uint32_t index)
+static void give_row(union aw_stat_row *row, uint32_t index) AW_REQUIRES(lock)
 {
 	aw_stat_set(&row->any.kind, AW_STAT_NONE);
 	table.used[index / WORD_BITS] &= ~(UINT64_C(1) << index % WORD_BITS);
@@ -231,7 +230,7 @@ void aw_stat_give(union aw_stat_row *row)
 }
 
 /* NULL with errno: there is no memory, or no table. */
-static struct aw_capture_ring *map_ring(void)
+static struct aw_capture_ring *map_ring(void) AW_REQUIRES(lock)
 {
 	if (!table.head || !has_file()) {
 		errno = ENOENT;
@@ -307,14 +306,14 @@ static void forget_mapping(void *memory, size_t len)
 		_exit(127);
 }
 
-static void forget_table(void)
+static void forget_table(void) AW_REQUIRES(lock)
 {
 	end_table(forget_mapping);
 	memset(table.used, 0, sizeof(table.used));
 	table.first_free = table.count = 0;
 }
 
-static void fork_child(void)
+static void fork_child(void) AW_REQUIRES(lock)
 {
 	int saved = errno;
 

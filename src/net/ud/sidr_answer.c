@@ -36,7 +36,7 @@ struct aw_sidr_service {
 	aw_sidr_request_fn *fn;
 	void *arg;
 	uint32_t generation;
-	pthread_mutex_t lock; /* guards what follows */
+	aw_mutex lock; /* guards what follows */
 	uint32_t refs; /* of the owner and the requests */
 	uint32_t next;
 	struct known known[KNOWN_MAX];
@@ -184,9 +184,8 @@ static bool is_same(const struct known *known, uint64_t id, const struct sockadd
 	return known->id == id && memcmp(&known->peer, peer, sizeof(*peer)) == 0;
 }
 
-/* The caller holds the lock. */
 static struct known *find(struct aw_sidr_service *service, uint64_t id,
-			  const struct sockaddr_storage *peer)
+			  const struct sockaddr_storage *peer) AW_REQUIRES(service->lock)
 {
 	for (uint32_t i = 0; i < KNOWN_MAX; i++)
 		if (is_same(&service->known[i], id, peer))
@@ -199,7 +198,7 @@ static struct known *find(struct aw_sidr_service *service, uint64_t id,
  * wrote.
  */
 static int send_to(const struct aw_sidr_service *service, struct known *known,
-		   struct aw_sidr_ends *ends)
+		   struct aw_sidr_ends *ends) AW_REQUIRES(service->lock)
 {
 	struct iovec iov = { known->octets, known->len };
 	struct msghdr msg = message(ends, &iov);
@@ -209,9 +208,9 @@ static int send_to(const struct aw_sidr_service *service, struct known *known,
 	return aw_sendmsg_now(service->fd, &msg) < 0 ? errno : 0;
 }
 
-/* True when the request is known; a reply that exists is sent again. The caller holds the lock. */
+/* True when the request is known; a reply that exists is sent again. */
 static bool answer_again(struct aw_sidr_service *service, const struct sidr_msg *msg,
-			 struct aw_sidr_ends *ends)
+			 struct aw_sidr_ends *ends) AW_REQUIRES(service->lock)
 {
 	struct known *known = find(service, msg->id, &ends->peer);
 
@@ -222,6 +221,7 @@ static bool answer_again(struct aw_sidr_service *service, const struct sidr_msg 
 }
 
 static void remember(struct aw_sidr_service *service, const struct aw_sidr_request *request)
+	AW_REQUIRES(service->lock)
 {
 	struct known *known = &service->known[service->next];
 
@@ -233,6 +233,7 @@ static void remember(struct aw_sidr_service *service, const struct aw_sidr_reque
 }
 
 static void forget(struct aw_sidr_service *service, const struct aw_sidr_request *request)
+	AW_REQUIRES(service->lock)
 {
 	struct known *known = find(service, request->id, &request->ends.peer);
 
@@ -259,8 +260,9 @@ static struct aw_sidr_request *make(struct aw_sidr_service *service, const struc
 	return request;
 }
 
-/* The caller holds the lock, which is released during the service's function. */
+/* The lock is released during the service's function. */
 static void offer(struct aw_sidr_service *service, struct aw_sidr_request *request)
+	AW_REQUIRES(service->lock)
 {
 	remember(service, request);
 	service->refs++;

@@ -27,31 +27,30 @@ extern const struct aw_uqp_kind aw_ud_kind;
 
 /*
  * Posting. may_post: this state has a send queue. fill: the parts of a WR that an RC one does not
- * have. commit, send_end: in place of aw_uqp_send_commit and aw_uqp_send_end. transmit: with the
- * QP lock.
+ * have. commit, send_end: in place of aw_uqp_send_commit and aw_uqp_send_end.
  */
-bool aw_ud_may_post(const struct aw_uqp *qp);
+bool aw_ud_may_post(const struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 void aw_ud_fill(const struct aw_uqp *qp, struct aw_swqe *wqe, struct aw_ah *ah, uint32_t remote_qpn,
-		uint32_t qkey);
-void aw_ud_commit(struct aw_uqp *qp);
-void aw_ud_send_end(struct aw_uqp *qp);
+		uint32_t qkey) AW_REQUIRES(qp->lock);
+void aw_ud_commit(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
+void aw_ud_send_end(struct aw_uqp *qp) AW_RELEASE(qp->lock);
 void aw_ud_drop_handle(struct aw_swqe *wqe);
-void aw_ud_transmit(struct aw_uqp *qp);
+void aw_ud_transmit(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* Called when the socket has room again, with no lock held. */
-void aw_ud_on_room(struct aw_uqp *qp);
+void aw_ud_on_room(struct aw_uqp *qp) AW_EXCLUDES(qp->lock);
 
 /* Moves the QP; the caller checks that the move is allowed. No lock held. */
-void aw_ud_move(struct aw_uqp *qp, enum aw_ud_state state);
-enum aw_ud_state aw_ud_state(struct aw_uqp *qp);
-void aw_ud_set_qkey(struct aw_uqp *qp, uint32_t qkey);
+void aw_ud_move(struct aw_uqp *qp, enum aw_ud_state state) AW_EXCLUDES(qp->lock);
+enum aw_ud_state aw_ud_state(struct aw_uqp *qp) AW_EXCLUDES(qp->lock);
+void aw_ud_set_qkey(struct aw_uqp *qp, uint32_t qkey) AW_EXCLUDES(qp->lock);
 
-/* Moves the QP to ERR, with the QP lock held; settle: where a CQ of it has overflowed. */
-void aw_ud_fail(struct aw_uqp *qp);
-void aw_ud_settle(struct aw_uqp *qp);
+/* Moves the QP to ERR; settle: where a CQ of it has overflowed. */
+void aw_ud_fail(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
+void aw_ud_settle(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
-/* For net/ud/udsock.c: a datagram has come for qp. No QP lock held. */
-void aw_ud_receive(struct aw_uqp *qp, const struct aw_ud_arrival *arrival);
+/* For net/ud/udsock.c: a datagram has come for qp. */
+void aw_ud_receive(struct aw_uqp *qp, const struct aw_ud_arrival *arrival) AW_EXCLUDES(qp->lock);
 
 /* Datagrams with a wrong Q_Key that this process has received. */
 uint32_t aw_ud_qkey_violations(void);

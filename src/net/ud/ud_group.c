@@ -41,18 +41,19 @@ struct aw_ud_group {
  * Guards the groups and the list of groups of each QP. Taken before CQ.qps_lock and a socket's
  * lock.
  */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(, aw_ud_group) groups = TAILQ_HEAD_INITIALIZER(groups);
-static uint32_t group_count;
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(, aw_ud_group) groups AW_GUARDED_BY(lock) = TAILQ_HEAD_INITIALIZER(groups);
+static uint32_t group_count AW_GUARDED_BY(lock);
 
-static int open_group(const uint8_t *addr, uint32_t ifindex, struct aw_ud_group **opened);
+static int open_group(const uint8_t *addr, uint32_t ifindex, struct aw_ud_group **opened)
+	AW_REQUIRES(lock);
 
-void aw_ud_group_fork_prepare(void)
+void aw_ud_group_fork_prepare(void) AW_ACQUIRE(lock)
 {
 	aw_lock(&lock);
 }
 
-void aw_ud_group_fork_done(void)
+void aw_ud_group_fork_done(void) AW_RELEASE(lock)
 {
 	aw_unlock(&lock);
 }
@@ -62,7 +63,7 @@ static bool is_same(const struct aw_ud_group *group, const uint8_t *addr, uint32
 	return group->ifindex == ifindex && memcmp(group->addr, addr, GID_LEN) == 0;
 }
 
-static struct aw_ud_group *find(const uint8_t *addr, uint32_t ifindex)
+static struct aw_ud_group *find(const uint8_t *addr, uint32_t ifindex) AW_REQUIRES(lock)
 {
 	struct aw_ud_group *group;
 
@@ -93,7 +94,7 @@ static void deliver(void *arg, const struct aw_ud_arrival *arrival)
 		aw_ud_receive(group->qps[i], arrival);
 }
 
-static void close_group(struct aw_ud_group *group)
+static void close_group(struct aw_ud_group *group) AW_REQUIRES(lock)
 {
 	TAILQ_REMOVE(&groups, group, entry);
 	group_count--;
@@ -135,8 +136,7 @@ static void remove_qp(struct aw_ud_group *group, const struct aw_uqp *qp)
 	aw_udsock_unlock(group->sock);
 }
 
-/* The caller holds the lock. */
-static int attach(struct aw_uqp *qp, struct aw_ud_group *group)
+static int attach(struct aw_uqp *qp, struct aw_ud_group *group) AW_REQUIRES(lock)
 {
 	struct aw_ud *ud = qp->ud;
 	int err = aw_cq_join_sock(qp->attr.recv_cq, group->sock, &aw_udsock_cq_ops);
@@ -151,7 +151,7 @@ static int attach(struct aw_uqp *qp, struct aw_ud_group *group)
 	return err;
 }
 
-static void detach(struct aw_uqp *qp, uint32_t index)
+static void detach(struct aw_uqp *qp, uint32_t index) AW_REQUIRES(lock)
 {
 	struct aw_ud *ud = qp->ud;
 	struct aw_ud_group *group = ud->groups[index];
@@ -164,7 +164,7 @@ static void detach(struct aw_uqp *qp, uint32_t index)
 }
 
 static bool is_attached(const struct aw_ud *ud, const uint8_t *addr, uint32_t ifindex,
-			uint32_t *index)
+			uint32_t *index) AW_REQUIRES(lock)
 {
 	for (uint32_t i = 0; i < ud->group_count; i++)
 		if (is_same(ud->groups[i], addr, ifindex)) {
@@ -174,7 +174,7 @@ static bool is_attached(const struct aw_ud *ud, const uint8_t *addr, uint32_t if
 	return false;
 }
 
-static int join(struct aw_uqp *qp, const uint8_t *addr, uint32_t ifindex)
+static int join(struct aw_uqp *qp, const uint8_t *addr, uint32_t ifindex) AW_REQUIRES(lock)
 {
 	struct aw_ud_group *group = find(addr, ifindex);
 	uint32_t index;
@@ -352,7 +352,6 @@ static void tell_refused(const uint8_t *addr, int err)
 	       AW_UD_GROUP_PORT, strerror(err));
 }
 
-/* The caller holds the lock. */
 static int open_group(const uint8_t *addr, uint32_t ifindex, struct aw_ud_group **opened)
 {
 	struct aw_ud_group *group = group_count < AW_UD_GROUPS ? calloc(1, sizeof(*group)) : NULL;

@@ -18,7 +18,7 @@ uint32_t aw_ud_qkey_violations(void)
  * A wrong Q_Key comes from a stranger or from a program's mistake. The port's counter counts it,
  * and the QP's first one is logged.
  */
-static bool is_admitted(struct aw_uqp *qp, const struct ud_hdr *hdr)
+static bool is_admitted(struct aw_uqp *qp, const struct ud_hdr *hdr) AW_REQUIRES(qp->lock)
 {
 	struct aw_ud *ud = qp->ud;
 
@@ -35,7 +35,7 @@ static bool is_admitted(struct aw_uqp *qp, const struct ud_hdr *hdr)
 }
 
 /* Takes the next receive if it has room for len bytes; a receive that has not stays posted. */
-static bool take(struct aw_uqp *qp, uint32_t len, struct aw_rwqe *recv)
+static bool take(struct aw_uqp *qp, uint32_t len, struct aw_rwqe *recv) AW_REQUIRES(qp->lock)
 {
 	bool is_short = false;
 	bool taken = qp->attr.srq ? aw_srq_take_fit(qp->attr.srq, len, recv, &is_short)
@@ -51,7 +51,7 @@ static bool take(struct aw_uqp *qp, uint32_t len, struct aw_rwqe *recv)
 }
 
 static enum aw_wc_status place(struct aw_uqp *qp, const struct aw_rwqe *recv,
-			       const struct aw_ud_arrival *arrival)
+			       const struct aw_ud_arrival *arrival) AW_REQUIRES(qp->lock)
 {
 	const struct aw_stretch stretch = {
 		.sge = recv->sge,
@@ -81,7 +81,7 @@ static uint32_t link_of(const struct ud_route *route)
 }
 
 static void complete(struct aw_uqp *qp, const struct aw_rwqe *recv, enum aw_wc_status status,
-		     const struct aw_ud_arrival *arrival)
+		     const struct aw_ud_arrival *arrival) AW_REQUIRES(qp->lock)
 {
 	const struct ud_hdr *hdr = &arrival->hdr;
 	struct aw_cqe cqe = {

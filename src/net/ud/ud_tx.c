@@ -100,7 +100,7 @@ static enum aw_error payload(const struct aw_uqp *qp, struct aw_swqe *wqe, struc
  * C10-93.1.1 of the InfiniBand specification: a message that is longer than the MTU is not sent,
  * which is no error. The first one is logged, because the program's author should know.
  */
-static bool is_too_long(struct aw_uqp *qp, const struct aw_swqe *wqe)
+static bool is_too_long(struct aw_uqp *qp, const struct aw_swqe *wqe) AW_REQUIRES(qp->lock)
 {
 	if (wqe->len <= qp->attr.ud_mtu)
 		return false;
@@ -114,7 +114,7 @@ static bool is_too_long(struct aw_uqp *qp, const struct aw_swqe *wqe)
 }
 
 /* The datagram is lost, as on any network; the first loss is logged. */
-static void tell_lost(struct aw_uqp *qp, int err)
+static void tell_lost(struct aw_uqp *qp, int err) AW_REQUIRES(qp->lock)
 {
 	if (!qp->ud->told_lost)
 		aw_log(AW_LOG_WARN, "qp 0x%x: a ud datagram was lost here: %s", qp->qpn,
@@ -139,7 +139,7 @@ static bool is_port_of_host(uint16_t port)
 }
 
 /* Looks once for each QP: a program that exchanges LIDs has peers on other hosts, or has none. */
-static void look_for_lid(struct aw_uqp *qp, const struct aw_swqe *wqe)
+static void look_for_lid(struct aw_uqp *qp, const struct aw_swqe *wqe) AW_REQUIRES(qp->lock)
 {
 	if (qp->ud->looked || !ah_of(wqe)->by_lid)
 		return;
@@ -153,7 +153,7 @@ static void look_for_lid(struct aw_uqp *qp, const struct aw_swqe *wqe)
 }
 
 static enum ud_outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
-				 const struct aw_spans *spans)
+				 const struct aw_spans *spans) AW_REQUIRES(qp->lock)
 {
 	uint8_t octets[UD_HDR_LEN];
 	struct iovec iov[1 + AW_SGE_MAX] = { { octets, sizeof(octets) } };
@@ -179,7 +179,7 @@ static enum ud_outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
 	return SENT;
 }
 
-static enum ud_outcome send_one(struct aw_uqp *qp, struct aw_swqe *wqe)
+static enum ud_outcome send_one(struct aw_uqp *qp, struct aw_swqe *wqe) AW_REQUIRES(qp->lock)
 {
 	struct aw_spans spans;
 	enum ud_outcome outcome;
@@ -194,6 +194,7 @@ static enum ud_outcome send_one(struct aw_uqp *qp, struct aw_swqe *wqe)
 }
 
 static void complete(struct aw_uqp *qp, struct aw_swqe *wqe, enum aw_wc_status status)
+	AW_REQUIRES(qp->lock)
 {
 	const struct aw_cqe cqe = {
 		.wr_id = wqe->wr_id,
@@ -210,7 +211,7 @@ static void complete(struct aw_uqp *qp, struct aw_swqe *wqe, enum aw_wc_status s
 }
 
 /* False: the WR waits. */
-static bool settle(struct aw_uqp *qp, struct aw_swqe *wqe)
+static bool settle(struct aw_uqp *qp, struct aw_swqe *wqe) AW_REQUIRES(qp->lock)
 {
 	if (qp->ud->state == AW_UD_SQE) {
 		complete(qp, wqe, AW_WC_WR_FLUSH_ERR);

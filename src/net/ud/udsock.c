@@ -31,13 +31,14 @@
  */
 #define READS_MAX 4
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows, and refs */
-static TAILQ_HEAD(, aw_udsock) socks = TAILQ_HEAD_INITIALIZER(socks); /* the sockets of ports */
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER; /* guards refs, too */
+static TAILQ_HEAD(, aw_udsock) socks
+	AW_GUARDED_BY(lock) = TAILQ_HEAD_INITIALIZER(socks); /* the sockets of ports */
 
 static void on_event(struct aw_watch *w, uint32_t events);
 static void deliver_to_port(void *arg, const struct aw_ud_arrival *arrival);
 
-static struct aw_udsock *find(uint16_t port)
+static struct aw_udsock *find(uint16_t port) AW_REQUIRES(lock)
 {
 	struct aw_udsock *sock;
 
@@ -89,7 +90,7 @@ static int start(struct aw_udsock *sock)
 	return err;
 }
 
-static int create_of_port(uint32_t qpn, struct aw_udsock **created)
+static int create_of_port(uint32_t qpn, struct aw_udsock **created) AW_REQUIRES(lock)
 {
 	struct aw_udsock *sock;
 	int err = make(aw_qpn_udp(qpn), &sock);
@@ -167,24 +168,24 @@ void aw_udsock_put(struct aw_udsock *sock)
 		destroy(sock);
 }
 
-void aw_udsock_fork_prepare(void)
+void aw_udsock_fork_prepare(void) AW_ACQUIRE(lock)
 {
 	aw_lock(&lock);
 }
 
-void aw_udsock_fork_done(void)
+void aw_udsock_fork_done(void) AW_RELEASE(lock)
 {
 	aw_unlock(&lock);
 }
 
 /* In the child of a fork the lock may be held by a thread that only the parent has. */
-void aw_udsock_lock(struct aw_udsock *sock)
+void aw_udsock_lock(struct aw_udsock *sock) AW_ACQUIRE(sock->lock) AW_UNCHECKED
 {
 	if (sock->generation == aw_fork_generation())
 		aw_lock(&sock->lock);
 }
 
-void aw_udsock_unlock(struct aw_udsock *sock)
+void aw_udsock_unlock(struct aw_udsock *sock) AW_RELEASE(sock->lock) AW_UNCHECKED
 {
 	if (sock->generation == aw_fork_generation())
 		aw_unlock(&sock->lock);
@@ -202,11 +203,8 @@ static void serve(struct aw_udsock *sock)
 	aw_unlock(&sock->lock);
 }
 
-/*
- * The caller holds the listen_lock. Where the kernel has no memory to listen, the socket stays lent, and the next look
- * tries again.
- */
-static void listen_for(struct aw_udsock *sock)
+/* Where the kernel has no memory to listen, the socket stays lent, and the next look tries again. */
+static void listen_for(struct aw_udsock *sock) AW_REQUIRES(sock->listen_lock)
 {
 	uint32_t events = (sock->lent ? 0 : EPOLLIN) | (sock->wants_room ? EPOLLOUT : 0);
 
@@ -238,8 +236,7 @@ void aw_udsock_assign(struct aw_udsock *sock, uint32_t qpn, uint32_t handle)
 	aw_udsock_unlock(sock);
 }
 
-/* The caller holds the lock. */
-static struct aw_uqp *qp_at(const struct aw_udsock *sock, uint32_t index)
+static struct aw_uqp *qp_at(const struct aw_udsock *sock, uint32_t index) AW_REQUIRES(sock->lock)
 {
 	return aw_uqp_at(sock->handles[index % AW_QPN_OF_PORT]);
 }
@@ -250,9 +247,10 @@ static struct aw_uqp *qp_at(const struct aw_udsock *sock, uint32_t index)
  */
 static void deliver_to_port(void *arg, const struct aw_ud_arrival *arrival)
 {
-	const struct aw_udsock *sock = arg;
+	struct aw_udsock *sock = arg;
 	struct aw_uqp *qp = NULL;
 
+	aw_held(&sock->lock);
 	if (aw_qpn_port(arrival->hdr.dest_qpn) == sock->port &&
 	    !ud_addr_is_multicast(arrival->route->dst))
 		qp = qp_at(sock, arrival->hdr.dest_qpn);
@@ -359,7 +357,6 @@ static void on_event(struct aw_watch *w, uint32_t events)
 	}
 }
 
-/* The caller holds the QP lock. */
 void aw_udsock_want_room(struct aw_udsock *sock)
 {
 	aw_lock(&sock->listen_lock);

@@ -111,6 +111,7 @@ static void read_route(struct msghdr *msg, struct ud_route *route)
 }
 
 static void deliver(struct aw_udsock *sock, struct aw_ud_slot *slot, struct mmsghdr *read)
+	AW_REQUIRES(sock->lock)
 {
 	struct ud_route route;
 	struct aw_ud_arrival arrival = { .route = &route, .body = slot->body };

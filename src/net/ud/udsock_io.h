@@ -3,11 +3,11 @@
 #ifndef NET_UDSOCK_IO_H
 #define NET_UDSOCK_IO_H
 
+#include "base/thread_safety.h"
 #include "net/progress/watch.h"
 #include "net/roce/qpn.h"
 #include "net/ud/udsock.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -46,11 +46,11 @@ struct aw_udsock {
 	uint32_t turns_seen; /* at the progress thread's last look */
 	struct aw_watch watch;
 
-	pthread_mutex_t lock; /* guards what follows, and what deliver looks at */
+	aw_mutex lock; /* guards what follows, and what deliver looks at */
 	struct aw_ud_stage *stage;
 	uint32_t handles[AW_QPN_OF_PORT]; /* handles of the port's UD QPs; AW_TABLE_NONE: none */
 
-	pthread_mutex_t listen_lock; /* comes after QP locks; guards the watch's events */
+	aw_mutex listen_lock; /* comes after QP locks; guards the watch's events */
 	bool wants_room;
 	bool lent; /* left to pollers */
 	bool awaited; /* a CQ was armed since the last event */
@@ -64,9 +64,7 @@ static inline struct aw_udsock *aw_udsock_of(struct aw_watch *w)
 /* Has the kernel report each datagram's route, and sets the receive buffer. 0, or an errno. */
 int aw_udsock_prepare(struct aw_udsock *sock);
 
-/*
- * Reads one batch and delivers it; true when there may be more. The caller holds the socket's lock.
- */
-bool aw_udsock_read(struct aw_udsock *sock);
+/* Reads one batch and delivers it; true when there may be more. */
+bool aw_udsock_read(struct aw_udsock *sock) AW_REQUIRES(sock->lock);
 
 #endif
