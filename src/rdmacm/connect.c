@@ -68,9 +68,9 @@ static void on_rejected(struct aw_cm_id *cm, const struct aw_mpa_result *result)
 
 /*
  * In the roce persona a program may create the QP without the id. It then moves the QP to RTS itself and
- * gets CONNECT_RESPONSE, as on InfiniBand. The caller holds the lock.
+ * gets CONNECT_RESPONSE, as on InfiniBand.
  */
-static enum rdma_cm_event_type answered(const struct aw_cm_id *cm)
+static enum rdma_cm_event_type answered(const struct aw_cm_id *cm) AW_REQUIRES(cm->lock)
 {
 	return aw_persona_is_roce() && !aw_cm_qp_locked(cm) ? RDMA_CM_EVENT_CONNECT_RESPONSE
 							    : RDMA_CM_EVENT_ESTABLISHED;

@@ -10,13 +10,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
-static struct ibv_context *shared;
-static struct ibv_pd *default_pd;
-static uint32_t generation;
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ibv_context *shared AW_GUARDED_BY(lock);
+static struct ibv_pd *default_pd AW_GUARDED_BY(lock);
+static uint32_t generation AW_GUARDED_BY(lock);
 
-/* The caller holds the lock. */
-static int open_shared(void)
+static int open_shared(void) AW_REQUIRES(lock)
 {
 	struct ibv_context *context;
 

@@ -77,8 +77,10 @@ void aw_cm_event_describe(struct aw_cm_event *ev, const struct aw_mpa_result *re
 
 void aw_cm_event_raise(struct aw_cm_event *ev)
 {
-	if (ev)
-		aw_cm_channel_push(ev->owner->id.channel, ev);
+	if (!ev)
+		return;
+	aw_held(&ev->owner->lock);
+	aw_cm_channel_push(ev->owner->id.channel, ev);
 }
 
 void aw_cm_event_tell(struct aw_cm_id *cm, enum rdma_cm_event_type type, int status)

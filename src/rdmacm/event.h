@@ -32,13 +32,14 @@ void aw_cm_event_destroy(struct aw_cm_event *ev);
 /* Sets private data and read limits from a peer's start-up frame. */
 void aw_cm_event_describe(struct aw_cm_event *ev, const struct aw_mpa_result *result);
 
-/* Queues ev (NULL is allowed) on its owner's channel. The caller holds the owner's lock. */
+/* Queues ev (NULL is allowed) on its owner's channel. The caller holds the owner's lock, which is asserted. */
 void aw_cm_event_raise(struct aw_cm_event *ev);
 
-/* Creates and raises an event without data. The caller holds the id's lock. */
-void aw_cm_event_tell(struct aw_cm_id *cm, enum rdma_cm_event_type type, int status);
+/* Creates and raises an event without data. */
+void aw_cm_event_tell(struct aw_cm_id *cm, enum rdma_cm_event_type type, int status)
+	AW_REQUIRES(cm->lock);
 
 /* Waits until the program has acknowledged all events that it took. */
-void aw_cm_event_wait_acked(struct aw_cm_id *cm);
+void aw_cm_event_wait_acked(struct aw_cm_id *cm) AW_EXCLUDES(cm->lock);
 
 #endif

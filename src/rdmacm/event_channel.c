@@ -30,7 +30,7 @@
 struct aw_cm_channel {
 	struct rdma_event_channel channel; /* the program's view; must be first */
 	struct aw_event_owner owner; /* the fd's */
-	pthread_mutex_t lock; /* guards what follows */
+	aw_mutex lock; /* guards what follows */
 	struct aw_cm_event_list queue;
 	bool destroyed;
 	bool raised;
@@ -49,7 +49,7 @@ static void wake_after(struct aw_after *after);
  */
 #define GRAVES 64
 static struct {
-	pthread_mutex_t lock;
+	aw_mutex lock;
 	unsigned int next;
 	struct aw_cm_channel *channel[GRAVES];
 } graves = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -71,7 +71,7 @@ static __attribute__((constructor)) void prepare_for_fork(void)
  * A reader of a destroyed channel sleeps on its memory until the process exits: in another channel's memory
  * it would take that channel's events. A wake is hardly due so many channels later.
  */
-static bool is_in_use(struct aw_cm_channel *ch)
+static bool is_in_use(struct aw_cm_channel *ch) AW_EXCLUDES(ch->lock)
 {
 	aw_lock(&ch->lock);
 	bool used = ch->wake_due || ch->readers > 0;
@@ -80,8 +80,8 @@ static bool is_in_use(struct aw_cm_channel *ch)
 	return used;
 }
 
-/* Returns the oldest of the kept channels that is not in use, or the oldest of all where each is. Under the lock. */
-static struct aw_cm_channel *swap_oldest(struct aw_cm_channel *ch)
+/* Returns the oldest of the kept channels that is not in use, or the oldest of all where each is. */
+static struct aw_cm_channel *swap_oldest(struct aw_cm_channel *ch) AW_REQUIRES(graves.lock)
 {
 	unsigned int tries = 0;
 
@@ -145,8 +145,7 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	return &ch->channel;
 }
 
-/* Called with the lock held, as raise_fd. */
-static void lower_fd(struct aw_cm_channel *ch)
+static void lower_fd(struct aw_cm_channel *ch) AW_REQUIRES(ch->lock)
 {
 	if (ch->raised)
 		aw_event_fd_lower(ch->channel.fd);
@@ -172,7 +171,7 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
  * Every event is an edge for the program's epoll sets. Once the channel is destroyed the fd's number may be
  * another file's, though ids may still push.
  */
-static void raise_fd(struct aw_cm_channel *ch)
+static void raise_fd(struct aw_cm_channel *ch) AW_REQUIRES(ch->lock)
 {
 	if (TAILQ_EMPTY(&ch->queue) || ch->destroyed)
 		return;
@@ -220,8 +219,8 @@ void aw_cm_channel_push(struct rdma_event_channel *channel, struct aw_cm_event *
 		wake(ch);
 }
 
-/* Called with the lock held, after events were taken. */
-static void match_fd(struct aw_cm_channel *ch)
+/* Called after events were taken. */
+static void match_fd(struct aw_cm_channel *ch) AW_REQUIRES(ch->lock)
 {
 	if (TAILQ_EMPTY(&ch->queue) && !ch->destroyed)
 		lower_fd(ch);

@@ -44,17 +44,17 @@ static const uint32_t arrows[] = {
 static struct aw_table ids;
 static struct aw_once ids_once = AW_ONCE_INIT;
 
-static void fork_prepare(void)
+static void fork_prepare(void) AW_ACQUIRE(ids.lock)
 {
 	aw_table_fork_prepare(&ids);
 }
 
-static void fork_parent(void)
+static void fork_parent(void) AW_RELEASE(ids.lock)
 {
 	aw_table_fork_parent(&ids);
 }
 
-static void fork_child(void)
+static void fork_child(void) AW_RELEASE(ids.lock)
 {
 	aw_table_fork_child(&ids);
 }

@@ -30,6 +30,7 @@
 #ifndef RDMACM_ID_H
 #define RDMACM_ID_H
 
+#include "base/thread_safety.h"
 #include "net/conn/conn.h"
 #include "net/conn/listener.h"
 #include "net/progress/watch.h"
@@ -64,7 +65,7 @@ struct aw_cm_id {
 	uint32_t handle; /* fixed after create */
 	uint32_t process; /* fixed after create: the process that it belongs to */
 
-	pthread_mutex_t lock; /* guards what follows */
+	aw_mutex lock; /* guards what follows */
 	pthread_cond_t changed; /* an event is acknowledged; the last of qp_users is gone */
 	enum aw_cm_state state;
 	bool sync; /* the channel is our own and calls wait for their event */
@@ -122,13 +123,14 @@ void *aw_cm_id_arg(const struct aw_cm_id *cm);
 struct aw_cm_id *aw_cm_id_get(void *arg);
 void aw_cm_id_put(struct aw_cm_id *cm);
 
-/* Changes the state. The caller holds the lock. */
-void aw_cm_id_enter(struct aw_cm_id *cm, enum aw_cm_state state);
+/* Changes the state. */
+void aw_cm_id_enter(struct aw_cm_id *cm, enum aw_cm_state state) AW_REQUIRES(cm->lock);
 
-enum aw_cm_state aw_cm_id_state(struct aw_cm_id *cm);
+enum aw_cm_state aw_cm_id_state(struct aw_cm_id *cm) AW_EXCLUDES(cm->lock);
 
-/* Enters to if the state is from; otherwise false. Takes the lock. */
-bool aw_cm_id_advance(struct aw_cm_id *cm, enum aw_cm_state from, enum aw_cm_state to);
+/* Enters to if the state is from; otherwise false. */
+bool aw_cm_id_advance(struct aw_cm_id *cm, enum aw_cm_state from, enum aw_cm_state to)
+	AW_EXCLUDES(cm->lock);
 
 /* Takes the id's own reference to the progress engine, once. 0 or an errno. */
 int aw_cm_id_hold_engine(struct aw_cm_id *cm);

@@ -57,6 +57,7 @@ void aw_cm_group_joined(struct aw_cm_event *ev)
 }
 
 static void tell(struct aw_cm_id *cm, struct aw_cm_group *group, void *context)
+	AW_REQUIRES(cm->lock)
 {
 	struct aw_cm_event *ev = aw_cm_event_create(cm, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
 
@@ -153,8 +154,8 @@ void aw_cm_group_acked(struct aw_cm_group *group)
 	group->event_due = false;
 }
 
-/* Takes the group's event back if the program has not got it. The caller holds the lock. */
-static void drop_event(struct aw_cm_id *cm, struct aw_cm_group *group)
+/* Takes the group's event back if the program has not got it. */
+static void drop_event(struct aw_cm_id *cm, struct aw_cm_group *group) AW_REQUIRES(cm->lock)
 {
 	struct aw_cm_event_list list = TAILQ_HEAD_INITIALIZER(list);
 	struct aw_cm_event *ev;

@@ -6,7 +6,7 @@
 
 #include "rdmacm/id.h"
 
-/* Called when REPLIED was entered, with the lock held. When memory is out there is no bound. */
-void aw_cm_reply_timer_start(struct aw_cm_id *cm);
+/* Called when REPLIED was entered. When memory is out there is no bound. */
+void aw_cm_reply_timer_start(struct aw_cm_id *cm) AW_REQUIRES(cm->lock);
 
 #endif

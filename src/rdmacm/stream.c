@@ -113,8 +113,7 @@ int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 	return err;
 }
 
-/* The caller holds the lock. */
-static struct aw_uqp *hold(const struct aw_cm_id *cm)
+static struct aw_uqp *hold(const struct aw_cm_id *cm) AW_REQUIRES(cm->lock)
 {
 	struct aw_uqp *uqp = cm->uqp ? aw_qpn_get(cm->qpn) : NULL;
 
@@ -195,7 +194,7 @@ void aw_cm_stream_sync(struct aw_cm_id *cm)
 		avb_qp_state_sync(qp);
 }
 
-static void establish(struct aw_cm_id *cm)
+static void establish(struct aw_cm_id *cm) AW_REQUIRES(cm->lock)
 {
 	struct aw_cm_event *ev = aw_cm_event_create(cm, RDMA_CM_EVENT_ESTABLISHED, 0);
 
@@ -208,14 +207,14 @@ static void establish(struct aw_cm_id *cm)
 	aw_cm_event_raise(ev);
 }
 
-static void lose_reply(struct aw_cm_id *cm, int status)
+static void lose_reply(struct aw_cm_id *cm, int status) AW_REQUIRES(cm->lock)
 {
 	aw_cm_timer_stop(cm);
 	aw_cm_id_enter(cm, AW_CM_FAILED);
 	aw_cm_event_tell(cm, RDMA_CM_EVENT_CONNECT_ERROR, status);
 }
 
-static void disconnected(struct aw_cm_id *cm, int status)
+static void disconnected(struct aw_cm_id *cm, int status) AW_REQUIRES(cm->lock)
 {
 	aw_cm_timer_stop(cm);
 	aw_cm_id_enter(cm, AW_CM_DISCONNECTED);
@@ -225,6 +224,7 @@ static void disconnected(struct aw_cm_id *cm, int status)
 
 /* Reads why the stream ended: the Terminates in both directions. */
 static void read_errors(const struct aw_cm_id *cm, enum aw_error *own, enum aw_error *peer)
+	AW_REQUIRES(cm->lock)
 {
 	struct aw_uqp *uqp = hold(cm);
 
@@ -277,12 +277,12 @@ static int status_of_end(enum aw_error own, enum aw_error peer)
  * As on InfiniBand, where the peer's answer brings DISCONNECTED to the end that disconnects. A program that ended before would have what
  * TCP still holds for the peer reset by the next that comes from there.
  */
-static bool awaits_peer(const struct aw_cm_id *cm)
+static bool awaits_peer(const struct aw_cm_id *cm) AW_REQUIRES(cm->lock)
 {
 	return aw_persona_is_roce() && cm->disconnecting && !(cm->uqp_events & AW_UQP_DELIVERED);
 }
 
-static void settle_end(struct aw_cm_id *cm)
+static void settle_end(struct aw_cm_id *cm) AW_REQUIRES(cm->lock)
 {
 	enum aw_error own, peer;
 
@@ -306,7 +306,7 @@ static void settle_end(struct aw_cm_id *cm)
  * rdma_accept. ESTABLISHED does not wait for that thread, since the peer's next Request must not
  * overtake it: the progress thread receives both.
  */
-static bool is_established(const struct aw_cm_id *cm)
+static bool is_established(const struct aw_cm_id *cm) AW_REQUIRES(cm->lock)
 {
 	return (cm->state == AW_CM_REPLIED || cm->state == AW_CM_ACCEPTING) &&
 	       (cm->uqp_events & AW_UQP_READY);

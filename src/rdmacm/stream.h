@@ -33,32 +33,26 @@ int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 
 /*
  * Moves the id's QP, if it has one, to the error state after the connection was refused: what is posted there is flushed. Called
- * by the program's threads, without the lock.
+ * by the program's threads.
  */
-void aw_cm_qp_flush(struct aw_cm_id *cm);
+void aw_cm_qp_flush(struct aw_cm_id *cm) AW_EXCLUDES(cm->lock);
 
-/* The claimed QP, held until aw_uqp_put; NULL when it was destroyed. Called without the lock. */
-struct aw_uqp *aw_cm_stream_hold(struct aw_cm_id *cm);
+/* The claimed QP, held until aw_uqp_put; NULL when it was destroyed. */
+struct aw_uqp *aw_cm_stream_hold(struct aw_cm_id *cm) AW_EXCLUDES(cm->lock);
 
-/*
- * Stops listening to the QP, if it is still this id's. Not called from a callback, nor with the
- * lock.
- */
-void aw_cm_stream_release(struct aw_cm_id *cm);
+/* Stops listening to the QP, if it is still this id's. Not called from a callback. */
+void aw_cm_stream_release(struct aw_cm_id *cm) AW_EXCLUDES(cm->lock);
 
-/*
- * True when nothing of the stream is left: the QP can be reset and connected again. Called without
- * the lock.
- */
-bool aw_cm_stream_is_over(struct aw_cm_id *cm);
+/* True when nothing of the stream is left: the QP can be reset and connected again. */
+bool aw_cm_stream_is_over(struct aw_cm_id *cm) AW_EXCLUDES(cm->lock);
 
-/* Closes the stream if it was this id's and is not over. Called without the lock. */
-void aw_cm_stream_close(struct aw_cm_id *cm);
+/* Closes the stream if it was this id's and is not over. */
+void aw_cm_stream_close(struct aw_cm_id *cm) AW_EXCLUDES(cm->lock);
 
-/* Turns the QP's events into states and events of the id. The caller holds the lock. */
-void aw_cm_stream_settle(struct aw_cm_id *cm);
+/* Turns the QP's events into states and events of the id. */
+void aw_cm_stream_settle(struct aw_cm_id *cm) AW_REQUIRES(cm->lock);
 
-/* Updates the state that the id's verbs QP shows. The caller holds the lock. */
-void aw_cm_stream_sync(struct aw_cm_id *cm);
+/* Updates the state that the id's verbs QP shows. */
+void aw_cm_stream_sync(struct aw_cm_id *cm) AW_REQUIRES(cm->lock);
 
 #endif

@@ -11,13 +11,10 @@
  */
 typedef void aw_cm_timer_fn(struct aw_cm_id *cm);
 
-/*
- * Sets the deadline to ms from now. The caller holds the lock. False: memory is out, and there is
- * no deadline.
- */
-bool aw_cm_timer_start(struct aw_cm_id *cm, uint32_t ms, aw_cm_timer_fn *fn);
+/* Sets the deadline to ms from now. False: memory is out, and there is no deadline. */
+bool aw_cm_timer_start(struct aw_cm_id *cm, uint32_t ms, aw_cm_timer_fn *fn) AW_REQUIRES(cm->lock);
 
-/* Removes the deadline. The caller holds the lock. */
-void aw_cm_timer_stop(struct aw_cm_id *cm);
+/* Removes the deadline. */
+void aw_cm_timer_stop(struct aw_cm_id *cm) AW_REQUIRES(cm->lock);
 
 #endif

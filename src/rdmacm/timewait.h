@@ -5,7 +5,7 @@
 
 #include "rdmacm/id.h"
 
-/* Called when DISCONNECTED was entered, with the lock held. */
-void aw_cm_timewait_start(struct aw_cm_id *cm);
+/* Called when DISCONNECTED was entered. */
+void aw_cm_timewait_start(struct aw_cm_id *cm) AW_REQUIRES(cm->lock);
 
 #endif

@@ -123,7 +123,7 @@ static void add_private_data(struct aw_cm_event *ev, const void *pd, uint8_t len
 }
 
 /* InfiniBand's status of a refusal is positive; that of a failure is an errno. */
-static void answered(struct aw_cm_id *cm, const struct aw_sidr_answer *answer)
+static void answered(struct aw_cm_id *cm, const struct aw_sidr_answer *answer) AW_REQUIRES(cm->lock)
 {
 	enum rdma_cm_event_type type = answer->status ? RDMA_CM_EVENT_UNREACHABLE
 						      : RDMA_CM_EVENT_ESTABLISHED;

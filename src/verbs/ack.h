@@ -4,12 +4,13 @@
 #ifndef VERBS_ACK_H
 #define VERBS_ACK_H
 
-#include <pthread.h>
+#include "base/thread_safety.h"
+
 #include <stdint.h>
 
 /* The lock, condition and count that verbs.h puts into the object. */
 struct vb_ack {
-	pthread_mutex_t *mutex;
+	aw_mutex *mutex;
 	pthread_cond_t *cond;
 	uint32_t *completed;
 };

@@ -21,10 +21,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Guarded by context_lock. */
-static struct vb_context *context_shared;
-static TAILQ_HEAD(vb_context_list, vb_context) contexts = TAILQ_HEAD_INITIALIZER(contexts);
+static aw_mutex context_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vb_context *context_shared AW_GUARDED_BY(context_lock);
+static TAILQ_HEAD(vb_context_list, vb_context) contexts
+	AW_GUARDED_BY(context_lock) = TAILQ_HEAD_INITIALIZER(contexts);
 
 static int context_open(struct ibv_device *device, int cmd_fd, struct vb_context **context);
 static int context_open_anew(struct ibv_device *device, struct vb_context **context);

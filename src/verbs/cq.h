@@ -4,6 +4,7 @@
 #ifndef VERBS_CQ_H
 #define VERBS_CQ_H
 
+#include "base/thread_safety.h"
 #include "net/cq/cq.h"
 
 #include <infiniband/verbs.h>
@@ -14,7 +15,7 @@ struct vb_cq {
 	struct ibv_pd *parent; /* the parent domain it was made in, or NULL */
 	bool single_threaded;
 	_Atomic uint32_t users; /* QPs, twice when they use it for both queues */
-	pthread_mutex_t poll_lock; /* from ibv_start_poll to ibv_end_poll: guards what follows */
+	aw_mutex poll_lock; /* from ibv_start_poll to ibv_end_poll: guards what follows */
 	struct aw_cq_entry current;
 };
 

@@ -28,7 +28,8 @@ static int current_take(struct vb_cq *cq)
 	return 0;
 }
 
-static void end_poll(struct ibv_cq_ex *ibv)
+/* Unchecked, as start_poll: a CQ for one thread has no lock, and any other keeps it from the one call to the other. */
+static void end_poll(struct ibv_cq_ex *ibv) AW_UNCHECKED
 {
 	struct vb_cq *cq = cq_of(ibv);
 
@@ -36,7 +37,7 @@ static void end_poll(struct ibv_cq_ex *ibv)
 		aw_unlock(&cq->poll_lock);
 }
 
-static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
+static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr) AW_UNCHECKED
 {
 	struct vb_cq *cq = cq_of(ibv);
 	int err;

@@ -32,17 +32,17 @@ enum rank {
 	RANK_NONE = RANK_COUNT,
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Guarded by lock. */
-static struct vb_gids kept;
-static uint64_t kept_state; /* aw_ifnews_state before kept was read; 0: read it again */
-static bool kept_whole; /* nothing in kept is a guess */
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vb_gids kept AW_GUARDED_BY(lock);
+static uint64_t kept_state
+	AW_GUARDED_BY(lock); /* aw_ifnews_state before kept was read; 0: read it again */
+static bool kept_whole AW_GUARDED_BY(lock); /* nothing in kept is a guess */
 
 static int gid_entry(struct ibv_context *context, uint32_t port_num, uint32_t index,
 		     struct ibv_gid_entry *entry);
 static enum rank rank_of(const struct ifaddrs *ifa);
-static void gid_add(struct vb_gids *gids, const struct ifaddrs *ifa);
-static void gids_merge(struct vb_gids *now);
+static void gid_add(struct vb_gids *gids, const struct ifaddrs *ifa) AW_REQUIRES(lock);
+static void gids_merge(struct vb_gids *now) AW_REQUIRES(lock);
 
 /*
  * The child closes its copy of the news socket: a message that it read would be lost for the
@@ -65,7 +65,7 @@ static bool is_unused(const struct ibv_gid_entry *entry)
 	return !memcmp(&entry->gid, &none, sizeof(none));
 }
 
-static enum ibv_mtu mtu_of_first(void)
+static enum ibv_mtu mtu_of_first(void) AW_REQUIRES(lock)
 {
 	size_t first = 0;
 
@@ -74,7 +74,7 @@ static enum ibv_mtu mtu_of_first(void)
 	return first < kept.count ? vb_port_mtu_of(kept.entries[first].ndev_ifindex) : IBV_MTU_1024;
 }
 
-static int gids_read(void)
+static int gids_read(void) AW_REQUIRES(lock)
 {
 	static struct vb_gids now;
 	struct ifaddrs *list;
@@ -97,7 +97,8 @@ static int gids_read(void)
 	return 0;
 }
 
-int vb_gids_get(const struct vb_gids **gids)
+/* Unchecked: it returns with the lock or without. */
+int vb_gids_get(const struct vb_gids **gids) AW_TRY_ACQUIRE(0, lock) AW_UNCHECKED
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	uint64_t state;
@@ -121,7 +122,7 @@ int vb_gids_get(const struct vb_gids **gids)
 	return err;
 }
 
-void vb_gids_put(void)
+void vb_gids_put(void) AW_RELEASE(lock)
 {
 	aw_unlock(&lock);
 }

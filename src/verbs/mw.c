@@ -112,6 +112,7 @@ void vb_mw_posted(const struct aw_swqe *wqe)
 }
 
 static int bind_post(struct vb_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind)
+	AW_REQUIRES(qp->uqp->lock)
 {
 	struct aw_swqe *wqe;
 	uint32_t rkey;

@@ -3,6 +3,7 @@
 #ifndef VERBS_QP_H
 #define VERBS_QP_H
 
+#include "base/thread_safety.h"
 #include "net/qp/uqp.h"
 #include "net/ud/ud.h"
 
@@ -33,7 +34,7 @@ struct vb_qp {
 	bool refusal_told; /* the refusal of a post was logged; guarded by the driver's QP lock */
 
 	/* Serializes the calls that post to the send queue; taken before the driver's QP lock. */
-	pthread_mutex_t post_lock;
+	aw_mutex post_lock;
 	/* from ibv_wr_start to ibv_wr_complete or _abort, which hold post_lock */
 	uint32_t wr_tail; /* of the send queue, where the WRs are built */
 	struct aw_swqe *wr; /* the one built last, while it takes more; or NULL */
@@ -78,8 +79,8 @@ enum ibv_qp_state vb_qp_roce_state(struct vb_qp *qp);
 /* Called when rdma_cm may have connected the QP. */
 void vb_qp_roce_follow_cm(struct vb_qp *qp);
 
-/* True when a send may be posted in the QP's state. The caller holds the driver's QP lock. */
-static inline bool vb_qp_may_send(struct vb_qp *qp)
+/* True when a send may be posted in the QP's state. */
+static inline bool vb_qp_may_send(struct vb_qp *qp) AW_REQUIRES(qp->uqp->lock)
 {
 	const struct aw_qp *core = &qp->uqp->core;
 

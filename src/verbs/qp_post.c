@@ -14,7 +14,7 @@
 #define SEND_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
 #define NEWER_WR_FLUSH 14 /* IBV_WR_FLUSH, which Debian 12's headers do not have */
 
-static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr);
+static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr) AW_REQUIRES(qp->uqp->lock);
 static int recv_post(struct vb_qp *qp, const struct ibv_recv_wr *wr);
 
 /*
@@ -149,6 +149,7 @@ static void send_operation(struct aw_swqe *wqe, const struct ibv_send_wr *wr)
 }
 
 static int send_fill(struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_send_wr *wr)
+	AW_REQUIRES(qp->uqp->lock)
 {
 	enum aw_op op;
 	int err = send_op((int)wr->opcode, &op);

@@ -24,8 +24,8 @@ static void fail(struct vb_qp *qp, int err)
 	qp->wr = NULL;
 }
 
-/* 0, or an errno. The caller holds the driver's QP lock. */
-static int find_slot(struct vb_qp *qp, enum aw_op op)
+/* 0, or an errno. */
+static int find_slot(struct vb_qp *qp, enum aw_op op) AW_REQUIRES(qp->uqp->lock)
 {
 	int err = vb_send_agreed(qp, op);
 
@@ -64,11 +64,11 @@ static struct aw_swqe *build_rdma(struct vb_qp *qp, enum aw_op op, uint32_t rkey
 	return wqe;
 }
 
-static void wr_start(struct ibv_qp_ex *ibv)
+static void wr_start(struct ibv_qp_ex *ibv) AW_ACQUIRE(qp_of(ibv)->post_lock)
 {
 	struct vb_qp *qp = qp_of(ibv);
 
-	aw_lock(&qp->post_lock);
+	aw_lock(&qp_of(ibv)->post_lock);
 	qp->wr = NULL;
 	qp->wr_count = 0;
 	aw_uqp_send_begin(qp->uqp);
@@ -85,7 +85,7 @@ static bool is_whole(const struct vb_qp *qp, const struct aw_swqe *wqe)
 	return !aw_op_is_atomic(wqe->op) || wqe->len == AW_ATOMIC_LEN;
 }
 
-static bool all_whole(const struct vb_qp *qp)
+static bool all_whole(const struct vb_qp *qp) AW_REQUIRES(qp->uqp->lock)
 {
 	const struct aw_sq *sq = &qp->uqp->core.sq;
 
@@ -96,7 +96,7 @@ static bool all_whole(const struct vb_qp *qp)
 }
 
 /* EINVAL also where the QP was reset meanwhile, which took the slots with it. */
-static int wr_complete(struct ibv_qp_ex *ibv)
+static int wr_complete(struct ibv_qp_ex *ibv) AW_RELEASE(qp_of(ibv)->post_lock)
 {
 	struct vb_qp *qp = qp_of(ibv);
 	int err = qp->wr_err;
@@ -109,11 +109,11 @@ static int wr_complete(struct ibv_qp_ex *ibv)
 		vb_send_commit(qp);
 	}
 	vb_send_end(qp);
-	aw_unlock(&qp->post_lock);
+	aw_unlock(&qp_of(ibv)->post_lock);
 	return vb_fail(err);
 }
 
-static void wr_abort(struct ibv_qp_ex *ibv)
+static void wr_abort(struct ibv_qp_ex *ibv) AW_RELEASE(qp_of(ibv)->post_lock)
 {
 	aw_unlock(&qp_of(ibv)->post_lock);
 }

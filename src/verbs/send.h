@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Filling in a send WQE, for ibv_post_send and the ibv_wr_* calls. The caller holds the QP lock.
+// Filling in a send WQE, for ibv_post_send and the ibv_wr_* calls.
 #ifndef VERBS_SEND_H
 #define VERBS_SEND_H
 
@@ -17,14 +17,14 @@ void vb_send_begin(struct aw_swqe *wqe, enum aw_op op, uint64_t wr_id, unsigned 
 
 /* Fills in the destination of a datagram. 0, or EINVAL: no address handle, or another PD's. */
 int vb_send_address(const struct vb_qp *qp, struct aw_swqe *wqe, struct ibv_ah *ah,
-		    uint32_t remote_qpn, uint32_t remote_qkey);
+		    uint32_t remote_qpn, uint32_t remote_qkey) AW_REQUIRES(qp->uqp->lock);
 
 /*
  * 0, or EINVAL: a UD QP has only Sends; or EOPNOTSUPP: immediate data or an atomic, and the peer
  * did not agree to such at start-up, which is logged once a QP. A QP in ERROR takes all, to flush
  * it.
  */
-int vb_send_agreed(struct vb_qp *qp, enum aw_op op);
+int vb_send_agreed(struct vb_qp *qp, enum aw_op op) AW_REQUIRES(qp->uqp->lock);
 
 /*
  * 0, or EINVAL: more SGEs than the QP takes, more bytes than a message has, not the 8 of an
@@ -41,9 +41,10 @@ int vb_send_inline(const struct vb_qp *qp, struct aw_swqe *wqe, const void *byte
 
 /*
  * Begin and end a call that posts: it waits for a thread between ibv_wr_start and ibv_wr_complete, whose
- * WRs lie behind the send queue's tail.
+ * WRs lie behind the send queue's tail. Unchecked: a QP without ibv_wr_start leaves the post_lock alone.
  */
 static inline void vb_post_begin(struct vb_qp *qp)
+	AW_ACQUIRE(qp->post_lock, qp->uqp->lock) AW_UNCHECKED
 {
 	if (qp->ibv.wr_start)
 		aw_lock(&qp->post_lock);
@@ -51,7 +52,7 @@ static inline void vb_post_begin(struct vb_qp *qp)
 }
 
 /* Commit the WQE, and send, as the QP's type needs it. */
-static inline void vb_send_commit(const struct vb_qp *qp)
+static inline void vb_send_commit(const struct vb_qp *qp) AW_REQUIRES(qp->uqp->lock)
 {
 	if (qp->uqp->ud)
 		aw_ud_commit(qp->uqp);
@@ -59,7 +60,7 @@ static inline void vb_send_commit(const struct vb_qp *qp)
 		aw_uqp_send_commit(qp->uqp);
 }
 
-static inline void vb_send_end(const struct vb_qp *qp)
+static inline void vb_send_end(const struct vb_qp *qp) AW_RELEASE(qp->uqp->lock)
 {
 	if (qp->uqp->ud)
 		aw_ud_send_end(qp->uqp);
@@ -68,6 +69,7 @@ static inline void vb_send_end(const struct vb_qp *qp)
 }
 
 static inline void vb_post_end(struct vb_qp *qp)
+	AW_RELEASE(qp->post_lock, qp->uqp->lock) AW_UNCHECKED
 {
 	vb_send_end(qp);
 	if (qp->ibv.wr_start)

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <pthread.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(vb_shared_list, vb_shared) all = TAILQ_HEAD_INITIALIZER(all);
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(vb_shared_list, vb_shared) all AW_GUARDED_BY(lock) = TAILQ_HEAD_INITIALIZER(all);
 
 static const struct aw_fork_handlers fork_handlers = { .lock = &lock };
 
@@ -22,7 +22,7 @@ static __attribute__((constructor)) void prepare_for_fork(void)
 
 void vb_share_add(struct vb_shared *shared, enum vb_kind kind, struct ibv_context *context)
 {
-	static uint32_t handles;
+	static uint32_t handles AW_GUARDED_BY(lock);
 
 	shared->kind = kind;
 	shared->context = context;
