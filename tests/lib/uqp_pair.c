@@ -267,20 +267,47 @@ void end_post(struct end *e, enum aw_op op, struct end *peer, uint32_t len)
 	aw_uqp_send_end(e->qp);
 }
 
-bool uqp_is_lent(struct aw_uqp *qp, const struct aw_channel *to)
+bool uqp_is_away(struct aw_uqp *qp, const struct aw_channel *to)
 {
 	pthread_mutex_lock(&qp->lock);
-	bool lent = qp->lent && (!to || qp->lent_to == to);
+	bool away = aw_serving_is_away(&qp->serving) && (!to || qp->serving.channel == to);
 
 	pthread_mutex_unlock(&qp->lock);
-	return lent;
+	return away;
+}
+
+void uqp_leave_to_pollers(struct aw_uqp *qp)
+{
+	if (!aw_serving_is_away(&qp->serving))
+		aw_uqp_leave_to(qp, AW_SERVER_POLLER, NULL);
+}
+
+void uqp_take_back(struct aw_uqp *qp)
+{
+	assert_int_equal(aw_uqp_listen_again(qp), 0);
+	aw_serving_lock();
+	aw_serving_take_back(qp);
+	aw_serving_unlock();
+}
+
+struct aw_channel *uqp_waiters_next(struct aw_uqp *qp)
+{
+	uint64_t now = aw_now_ns();
+	struct aw_channel *channel;
+
+	pthread_mutex_lock(&qp->lock);
+	const struct aw_serve_seen seen = aw_serving_at_arrival(qp, now, &channel);
+	const struct aw_serve_plan plan = aw_serve_plan(AW_SERVE_ARRIVAL, &seen, now);
+
+	pthread_mutex_unlock(&qp->lock);
+	return plan.next == AW_SERVER_WAITER ? channel : NULL;
 }
 
 void uqp_wait_taken_back(struct aw_uqp *qp, const struct aw_channel *to)
 {
 	uint64_t start = aw_now_ns();
 
-	while (uqp_is_lent(qp, to)) {
+	while (uqp_is_away(qp, to)) {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
 		sched_yield();
 	}

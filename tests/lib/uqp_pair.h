@@ -58,9 +58,19 @@ struct aw_sge end_sge(struct end *e, size_t offset, uint32_t len);
 /* A signalled WR over the first octets of e's memory and of peer's. */
 void end_post(struct end *e, enum aw_op op, struct end *peer, uint32_t len);
 
-/* Whether the QP is lent (net/qp/lend.h): to that channel, or, with NULL, to whomever. */
-bool uqp_is_lent(struct aw_uqp *qp, const struct aw_channel *to);
-/* Returns when it no longer is. */
+/* Whether other threads than the progress thread serve the QP (net/qp/serve.h): waiters of that channel, or, with NULL, any. */
+bool uqp_is_away(struct aw_uqp *qp, const struct aw_channel *to);
+/*
+ * With the QP's lock: leaves the QP to pollers, unless the progress thread has; takes it back at once, though they may go on
+ * polling.
+ */
+void uqp_leave_to_pollers(struct aw_uqp *qp);
+void uqp_take_back(struct aw_uqp *qp);
+
+/* The channel to whose waiters an arrival would leave the QP now, or NULL; it counts as one. */
+struct aw_channel *uqp_waiters_next(struct aw_uqp *qp);
+
+/* Returns when other threads no longer serve the QP. */
 void uqp_wait_taken_back(struct aw_uqp *qp, const struct aw_channel *to);
 
 /* An octet that a peer may be writing: watching memory is a race by design. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A thread that sleeps on a completion channel serves the QPs lent to it; for all others it is in read(2).
+// A thread that sleeps on a completion channel serves the QPs left to it; for all others it is in read(2).
 #include "net/qp/channel_wait.h"
 
 #include "../lib/emulated.h"
@@ -10,7 +10,7 @@
 #include "net/cq/sets.h"
 #include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"
-#include "net/qp/lend.h"
+#include "net/qp/uqp_progress.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -129,10 +129,10 @@ static void send_one(struct pair *p)
 }
 
 /*
- * Messages come until b's QP is lent to the channel. From then on the progress thread, and its tick,
+ * Messages come until b's QP is left to the channel's waiters. From then on the progress thread, and its tick,
  * stand still until thaw.
  */
-static void lend_and_freeze(struct pair *p, struct waiter *w)
+static void leave_and_freeze(struct pair *p, struct waiter *w)
 {
 	uint64_t start = aw_now_ns();
 
@@ -145,7 +145,7 @@ static void lend_and_freeze(struct pair *p, struct waiter *w)
 		until_received(w, had + 1);
 		until_asleep(1);
 		aw_engine_fork_prepare();
-		if (uqp_is_lent(p->b.qp, &ch))
+		if (uqp_is_away(p->b.qp, &ch))
 			return;
 		aw_engine_fork_done();
 	}
@@ -186,7 +186,7 @@ static void channel_await__serves(void **state)
 	struct waiter w;
 
 	begin(&w, &p->b);
-	lend_and_freeze(p, &w);
+	leave_and_freeze(p, &w);
 	uint32_t had = w.cqes;
 
 	for (uint32_t i = 1; i <= MESSAGES; i++) {
@@ -194,8 +194,8 @@ static void channel_await__serves(void **state)
 		until_received(&w, had + i);
 	}
 	until_asleep(1);
-	assert_true(uqp_is_lent(p->b.qp, &ch));
-	assert_int_equal(p->b.cq.lent, 0);
+	assert_true(uqp_is_away(p->b.qp, &ch));
+	assert_int_equal(p->b.cq.qps_away, 0);
 	thaw();
 	end(&w);
 }
@@ -220,21 +220,12 @@ static void channel_await__no_waiter_any_more(void **state)
 	struct waiter w;
 
 	begin(&w, &p->b);
-	lend_and_freeze(p, &w);
+	leave_and_freeze(p, &w);
 	end(&w);
-	assert_true(uqp_is_lent(p->b.qp, &ch));
+	assert_true(uqp_is_away(p->b.qp, &ch));
 	thaw();
 	watch_memory(&p->b, &p->a);
 	uqp_wait_taken_back(p->b.qp, &ch);
-}
-
-static struct aw_channel *would_lend(struct aw_uqp *qp)
-{
-	pthread_mutex_lock(&qp->lock);
-	struct aw_channel *to = aw_lend_channel(qp);
-
-	pthread_mutex_unlock(&qp->lock);
-	return to;
 }
 
 /* Who woke a moment ago and is busy is expected back, armed or not; who woke long ago is not. */
@@ -253,12 +244,12 @@ static void channel_await__busy(void **state)
 
 	do { /* once more, where this thread lost its CPU in between: then it was not lately */
 		start = aw_now_ns();
-		would_lend(p->b.qp); /* the first of two that come soon after each other */
+		uqp_waiters_next(p->b.qp); /* the first of two that come soon after each other */
 		ch.woke_ns = aw_now_ns();
-		lately = would_lend(p->b.qp);
+		lately = uqp_waiters_next(p->b.qp);
 	} while (!lately && aw_now_ns() - start >= LATELY_NS);
 	ch.woke_ns = aw_now_ns() - 1000000000u;
-	struct aw_channel *long_ago = would_lend(p->b.qp);
+	struct aw_channel *long_ago = uqp_waiters_next(p->b.qp);
 
 	thaw();
 	assert_ptr_equal(lately, &ch);
@@ -282,7 +273,7 @@ static void channel_await__cancelled(void **state)
 	void *result;
 
 	begin(&w, &p->b);
-	lend_and_freeze(p, &w);
+	leave_and_freeze(p, &w);
 	end(&w);
 	assert_int_equal(pthread_create(&thread, NULL, just_wait, NULL), 0);
 	until_asleep(1);
@@ -302,7 +293,7 @@ static void channel_await__idle(void **state)
 	uint64_t start = aw_now_ns();
 
 	begin(&w, &p->b);
-	lend_and_freeze(p, &w);
+	leave_and_freeze(p, &w);
 	thaw();
 	uqp_wait_taken_back(p->b.qp, &ch);
 	while (engine_ticks) {
@@ -369,7 +360,7 @@ static void channel_await__nonblocking(void **state)
 	int kind;
 
 	begin(&w, &p->b);
-	lend_and_freeze(p, &w);
+	leave_and_freeze(p, &w);
 	end(&w);
 	assert_int_equal(fcntl(ch.fd, F_SETFL, fcntl(ch.fd, F_GETFL) | O_NONBLOCK), 0);
 	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
@@ -387,11 +378,11 @@ static void channel_await__ends_with_the_qp(void **state)
 	struct waiter w;
 
 	begin(&w, &p->b);
-	lend_and_freeze(p, &w);
+	leave_and_freeze(p, &w);
 	aw_uqp_reset(p->b.qp);
-	assert_false(p->b.qp->lent);
-	assert_null(p->b.qp->lent_to);
-	assert_int_equal(p->b.cq.lent, 0);
+	assert_int_equal(p->b.qp->serving.server, AW_SERVER_NONE);
+	assert_null(p->b.qp->serving.channel);
+	assert_int_equal(p->b.cq.qps_away, 0);
 	thaw();
 	end(&w);
 }
@@ -431,17 +422,17 @@ static void channel_await__armed_elsewhere(void **state)
 
 	add_send_cq(p, &send_cq);
 	begin(&w, &p->b);
-	lend_and_freeze(p, &w);
-	assert_int_equal(send_cq.lent, 1);
+	leave_and_freeze(p, &w);
+	assert_int_equal(send_cq.qps_away, 1);
 	aw_cq_arm(&send_cq, AW_ARM_NEXT);
-	assert_false(uqp_is_lent(p->b.qp, &ch));
-	assert_int_equal(send_cq.lent, 0);
+	assert_false(uqp_is_away(p->b.qp, &ch));
+	assert_int_equal(send_cq.qps_away, 0);
 	thaw();
 	for (uint32_t had = w.cqes, i = 1; i <= 20; i++) {
 		send_one(p);
 		until_received(&w, had + i);
 	}
-	assert_false(uqp_is_lent(p->b.qp, &ch));
+	assert_false(uqp_is_away(p->b.qp, &ch));
 	end(&w);
 	end_send_cq(p, &send_cq);
 }
@@ -521,7 +512,7 @@ static int child(struct pair *p)
 	void *object;
 	int kind;
 
-	if (p->b.qp->lent || p->b.cq.lent || aw_channel_has_waiter(&ch))
+	if (aw_serving_is_away(&p->b.qp->serving) || p->b.cq.qps_away || aw_channel_has_waiter(&ch))
 		return 1;
 	aw_channel_raise(&ch, &wake);
 	if (aw_channel_await(&ch, &object, &kind) != 0 || object != &wake)
@@ -536,7 +527,7 @@ static void channel_await__fork(void **state)
 	int status;
 
 	begin(&w, &p->b);
-	lend_and_freeze(p, &w);
+	leave_and_freeze(p, &w);
 	thaw();
 	end(&w);
 	pid_t pid = fork();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// An acknowledgement that waits for a post leaves, whatever becomes of its QP's being lent.
+// An acknowledgement that waits for a post leaves, whichever threads serve its QP then.
 #include "net/qp/deferral.h"
 
 #include "../lib/uqp_pair.h"
 #include "base/clock.h"
 #include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"
-#include "net/qp/lend.h"
+#include "net/qp/uqp_progress.h"
 #include "net/qp/uqp_sock.h"
 
 #include <arpa/inet.h>
@@ -34,11 +34,10 @@ static void set_acks(struct end *e)
 }
 
 /* A thread polls e, as far as the progress thread, which is stopped, knows; and its answers come at once. */
-static void lend(struct end *e)
+static void poll_for(struct end *e)
 {
 	pthread_mutex_lock(&e->qp->lock);
-	if (!e->qp->lent)
-		aw_uqp_lend(e->qp);
+	uqp_leave_to_pollers(e->qp);
 	e->qp->deferral.ack.credits = AW_CREDIT_MAX;
 	pthread_mutex_unlock(&e->qp->lock);
 }
@@ -70,7 +69,7 @@ static void make_wait(struct pair *p)
 	pair_stop_progress();
 	set_acks(&p->a);
 	set_acks(&p->b);
-	lend(&p->b);
+	poll_for(&p->b);
 	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
 	assert_true(poll_until_it_waits(&p->b));
 }
@@ -83,13 +82,13 @@ static void expect_acknowledged(struct pair *p)
 	assert_int_equal(p->b.cq.acks_waiting, 0);
 }
 
-/* One thread armed before the acknowledgement began to wait, and looks for QPs that are lent only now. */
+/* One thread armed before the acknowledgement began to wait, and looks for QPs that pollers have only now. */
 static void ack__leaves_where_the_recall_comes_late(void **state)
 {
 	struct pair *p = *state;
 
 	make_wait(p);
-	aw_lend_recall(&p->b.cq);
+	aw_uqp_take_back(&p->b.cq);
 	expect_acknowledged(p);
 }
 
@@ -99,8 +98,8 @@ static void ack__ends_in_a_child(void **state)
 	struct pair *p = *state;
 
 	make_wait(p);
-	aw_lend_fork_prepare();
-	aw_lend_fork_child();
+	aw_serving_fork_prepare();
+	aw_serving_fork_child();
 	assert_false(waits(&p->b));
 	assert_false(aw_deferral_any_ack());
 }
@@ -143,7 +142,7 @@ static void wait_and_exit(int lfd, int told)
 	if (aw_uqp_attach(e.qp, fd, &s) != 0)
 		_exit(1);
 	set_acks(&e);
-	lend(&e);
+	poll_for(&e);
 	if (write(told, "", 1) != 1 || !poll_until_it_waits(&e))
 		_exit(1);
 	exit(0);

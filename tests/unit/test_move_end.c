@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "net/base/policy_env.h"
 #include "net/qp/carrier.h"
-#include "net/qp/lend.h"
 #include "net/qp/uqp_sock.h"
 #include "wire/ddp.h"
 #include "wire/rdmap.h"
@@ -421,10 +420,8 @@ static void owe_turn(struct peer *p, bool closes)
 		aw_uqp_close(qp);
 	pthread_mutex_lock(&qp->lock);
 	assert_true(qp->tx_blocked && qp->out->is_socket && !qp->in->is_socket);
-	if (!qp->lent)
-		aw_uqp_lend(qp);
-	aw_lend_end(qp);
-	assert_int_equal(aw_uqp_listen_again(qp), 0);
+	uqp_leave_to_pollers(qp);
+	uqp_take_back(qp);
 	assert_true(qp->ring->more);
 	aw_uqp_push(qp);
 	aw_uqp_unlock(qp);

@@ -9,7 +9,6 @@
 #include "net/base/policy_env.h"
 #include "net/qp/carrier.h"
 #include "net/qp/cq_poll.h"
-#include "net/qp/lend.h"
 #include "net/qp/uqp_sock.h"
 #include "wire/fpdu.h"
 #include "wire/octets.h"
@@ -144,8 +143,7 @@ static void put_for_pollers(struct peer *p)
 	struct aw_uqp *qp = p->e.qp;
 
 	pthread_mutex_lock(&qp->lock);
-	if (!qp->lent)
-		aw_uqp_lend(qp);
+	uqp_leave_to_pollers(qp);
 	peer_put_send(p, 500);
 	pthread_mutex_unlock(&qp->lock);
 }

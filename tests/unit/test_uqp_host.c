@@ -6,7 +6,7 @@
 #include "core/tx.h"
 #include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"
-#include "net/qp/lend.h"
+#include "net/qp/uqp_progress.h"
 #include "net/qp/uqp_sock.h"
 #include "wire/ddp.h"
 #include "wire/fpdu.h"
@@ -276,11 +276,9 @@ static void uqp_host__a_turn_that_is_due_outlives_a_post(void **state)
 	assert_received(s, 1000);
 	pthread_mutex_lock(&qp->lock);
 	memset(s->e.buf, 0, 1000);
-	if (!qp->lent) /* the progress thread may have done it */
-		aw_uqp_lend(qp);
+	uqp_leave_to_pollers(qp); /* the progress thread may have done it */
 	put_quietly(s, 1000, SIZE_MAX);
-	aw_lend_end(qp);
-	assert_int_equal(aw_uqp_listen_again(qp), 0);
+	uqp_take_back(qp);
 	aw_uqp_push(qp);
 	assert_true(qp->listens_for & EPOLLOUT); /* at once */
 	pthread_mutex_unlock(&qp->lock);

@@ -4,6 +4,7 @@
 #include "../lib/uqp_pair.h"
 #include "base/clock.h"
 #include "net/qp/cq_poll.h"
+#include "net/qp/uqp_progress.h"
 #include "net/qp/uqp_sock.h"
 
 #include <setjmp.h>

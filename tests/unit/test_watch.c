@@ -293,11 +293,11 @@ static void engine_tick__runs_when_it_says(void **state)
 	(void)state;
 	ticks = 0;
 	aw_engine_fork_prepare(); /* a new thread runs its ticks once without a kick */
-	aw_engine_set_tick(AW_TICK_LEND, three_ticks);
+	aw_engine_set_tick(AW_TICK_SERVE, three_ticks);
 	aw_engine_kick_tick();
 	aw_engine_fork_done();
 	await(&ticks, 3);
-	aw_engine_set_tick(AW_TICK_LEND, NULL);
+	aw_engine_set_tick(AW_TICK_SERVE, NULL);
 	assert_int_equal(ticks, 3);
 }
 
@@ -310,10 +310,10 @@ static void expect_slow_ticks_without_pwait2(int err)
 {
 	ticks = refused = 0;
 	refusal = err;
-	aw_engine_set_tick(AW_TICK_LEND, three_slow_ticks);
+	aw_engine_set_tick(AW_TICK_SERVE, three_slow_ticks);
 	aw_engine_kick_tick();
 	await(&ticks, 3);
-	aw_engine_set_tick(AW_TICK_LEND, NULL);
+	aw_engine_set_tick(AW_TICK_SERVE, NULL);
 	refusal = 0;
 	assert_int_equal(refused, 1);
 }

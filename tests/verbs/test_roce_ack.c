@@ -3,7 +3,7 @@
 #include "walk.h"
 
 #include "net/progress/engine.h"
-#include "net/qp/help.h"
+#include "net/qp/times.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ static void nothing_completes(struct ibv_cq *cq)
 	struct ibv_wc wc;
 
 	for (int i = 0; i < POLLS; i++) {
-		if (i % (AW_HELP_VAIN_MIN / 2) == 0)
+		if (i % (AW_SPIN_POLLS / 2) == 0)
 			assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
 		assert_int_equal(ibv_poll_cq(cq, 1, &wc), 0);
 	}

@@ -33,11 +33,11 @@ int aw_channel_init(struct aw_channel *ch)
 	ch->owner = (struct aw_event_owner){ .fd = ch->fd, .inherit = begin_empty };
 	begin_empty(&ch->owner);
 	ch->epfd = -1;
-	ch->hands = (struct aw_hands){ 0 };
+	ch->waiting = (struct aw_activity){ 0 };
 	ch->waiters = 0;
 	ch->generation = aw_fork_generation();
 	ch->arrival_ns = ch->woke_ns = 0;
-	ch->lent_only = AW_CHANNEL_MANY;
+	ch->only_qp = AW_CHANNEL_MANY;
 	aw_event_owner_add(&ch->owner);
 	return 0;
 }

@@ -5,7 +5,7 @@
 #define NET_CHANNEL_H
 
 #include "net/base/event_fd.h"
-#include "net/cq/hands.h"
+#include "net/cq/activity.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,7 +26,7 @@ struct aw_source {
 
 /* The key of fd in the channel's own set: no handle is this large. */
 #define AW_CHANNEL_EVENT UINT64_MAX
-/* In place of the handle of the one QP that is lent to a channel: several are, or none. */
+/* In place of the handle of the one QP that waiters serve: they serve several, or none. */
 #define AW_CHANNEL_MANY UINT32_MAX
 
 struct aw_channel {
@@ -35,17 +35,17 @@ struct aw_channel {
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, aw_source) queue;
 	bool raised; /* fd was raised and not lowered since, except by read(2) */
-	/* channel_wait.c */
+	/* channel_set.c, qp/channel_wait.c */
 	_Atomic int
-		epfd; /* fd and the sockets of QPs lent to the channel; -1 before a first sleep */
+		epfd; /* fd and the sockets of QPs that waiters serve; -1 before a first sleep */
 	/* the process's when the channel, or epfd, was made; a child does not use its parent's sets */
 	_Atomic uint32_t generation;
 	_Atomic uint32_t waiters; /* threads that sleep on epfd */
-	struct aw_hands hands; /* busy-poll ownership of these threads: a turn is a wake */
+	struct aw_activity waiting; /* of these threads: a turn is a wake */
 	_Atomic uint64_t woke_ns; /* when one last woke */
-	_Atomic uint64_t arrival_ns; /* when bytes last came while one slept (net/qp/lend.c) */
+	_Atomic uint64_t arrival_ns; /* when bytes last came while one slept (net/qp/serving.c) */
 	_Atomic uint32_t
-		lent_only; /* the handle of the one QP that is lent to the channel, or AW_CHANNEL_MANY */
+		only_qp; /* the handle of the one QP that waiters serve, or AW_CHANNEL_MANY */
 };
 
 /* 0, or EMFILE, ENFILE, ENOMEM. */

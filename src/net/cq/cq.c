@@ -157,7 +157,7 @@ int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 			received = 1;
 		n++;
 	}
-	atomic_fetch_add_explicit(&cq->hands.takes, received, memory_order_relaxed);
+	atomic_fetch_add_explicit(&cq->pollers.takes, received, memory_order_relaxed);
 	rebase(cq);
 	publish(cq);
 	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_relaxed);

@@ -64,7 +64,7 @@ struct aw_cq {
 	uint32_t socks_room, socks_next;
 	uint32_t generation; /* of the CQ's process, whose child serves none of the sockets */
 
-	struct aw_hands hands; /* busy-poll ownership of the polling threads */
+	struct aw_activity pollers; /* of the threads that poll the CQ */
 	/* QPs with a stream through memory (net/qp/carrier.h); twice a QP that uses the CQ for both queues */
 	_Atomic uint32_t over_memory;
 	_Atomic uint32_t vain; /* polls since one last found something */
@@ -77,7 +77,8 @@ struct aw_cq {
 
 	/* the channel's turns at the last look, and polls since (sleeps_soon) */
 	_Atomic uint32_t wakes_seen, polls_awake;
-	_Atomic uint32_t lent; /* QPs the progress thread leaves to pollers of this CQ */
+	_Atomic uint32_t
+		qps_away; /* QPs that other threads serve than the progress thread and the waiters of channel */
 };
 
 enum aw_arm {

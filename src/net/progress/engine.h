@@ -27,7 +27,7 @@ bool aw_engine_is_self(void);
  * returned (CLOCK_MONOTONIC in nanoseconds; 0: only after a kick).
  */
 enum aw_tick {
-	AW_TICK_LEND, /* net/qp/lend.c */
+	AW_TICK_SERVE, /* net/qp/uqp_progress.c */
 	AW_TICK_LATE, /* net/qp/flush.c */
 	AW_TICK_LOST, /* net/qp/lost.c */
 	AW_TICKS

@@ -57,7 +57,7 @@ struct aw_carrier {
 	 * TCP socket.
 	 */
 	uint32_t (*listens_for)(struct aw_uqp *qp);
-	uint32_t (*lent)(struct aw_uqp *qp);
+	uint32_t (*polled)(struct aw_uqp *qp);
 	uint32_t (*taken_back)(struct aw_uqp *qp);
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The stream through shared memory. A bell is one byte in a pipe (net/qp/bells.h), or on the TCP socket
 // where there are no pipes; its content is ignored. The end of the socket is the end of the peer,
-// whether the peer closed or was killed. An end that is not lent to pollers sleeps (ring/duplex.h)
+// whether the peer closed or was killed. An end that no pollers serve sleeps (ring/duplex.h)
 // until a bell, and drains the bells before it looks at the memory: a bell for bytes that come after
-// the look therefore leaves the pipe readable. QPs that are lent to pollers do not sleep.
+// the look therefore leaves the pipe readable. QPs that pollers serve do not sleep.
 #include "net/qp/carrier.h"
 
 #include "core/rx.h"
@@ -365,7 +365,7 @@ static uint32_t listens_for(struct aw_uqp *qp)
 }
 
 /* Pollers look at the memory, so the peer rings no bells. The socket notifies only of the end. */
-static uint32_t lent(struct aw_uqp *qp)
+static uint32_t polled(struct aw_uqp *qp)
 {
 	aw_duplex_wake(&qp->ring->duplex);
 	return qp->ring->gone ? 0 : EPOLLRDHUP;
@@ -392,6 +392,6 @@ const struct aw_carrier aw_carrier_host = {
 	.has_taken_all = has_taken_all,
 	.finish = finish,
 	.listens_for = listens_for,
-	.lent = lent,
+	.polled = polled,
 	.taken_back = taken_back,
 };

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The channel's own epoll set, and the sleep of a thread on it. The sleep behaves as read(2) on a
+// The sleep of a thread on a channel's epoll set. The sleep behaves as read(2) on a
 // channel's fd does. Where there can be no set, and in the child of a fork, the thread does call
 // read(2), of the fd.
 #include "net/qp/channel_wait.h"
 
 #include "base/clock.h"
 #include "net/base/cleanup.h"
-#include "net/base/fork.h"
-#include "net/cq/sets.h"
 #include "net/qp/flush.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/lock.h"
@@ -21,8 +19,6 @@
 #include <unistd.h>
 
 #define EVENTS_MAX 16 /* events served before the program regains control */
-/* a thread that woke so recently is busy with the event and expected back */
-#define AWAKE_NS 10000000u
 #define MS 1000000u
 #define LIMIT_MAX INT64_C(1000000000000) /* ns; a longer limit is cut to this */
 
@@ -50,74 +46,12 @@ static uint64_t end_of_sleep(void)
 	return sleep_limit_ns < 0 ? 0 : aw_now_ns() + limit;
 }
 
-static int make_set(struct aw_channel *ch)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = AW_CHANNEL_EVENT };
-	int epfd = aw_sets_open(AW_SETS_CHANNEL, false);
-
-	if (epfd >= 0 && epoll_ctl(epfd, EPOLL_CTL_ADD, ch->fd, &ev) != 0) {
-		aw_sets_close(AW_SETS_CHANNEL, epfd);
-		epfd = -1;
-	}
-	return epfd;
-}
-
-/*
- * True when there is a set to sleep on. The first caller makes it; a set that the parent made is
- * not used.
- */
-static bool has_set(struct aw_channel *ch)
-{
-	if (ch->epfd < 0) {
-		aw_lock(&ch->lock);
-		if (ch->epfd < 0) {
-			ch->generation = aw_fork_generation();
-			ch->epfd = make_set(ch);
-		}
-		aw_unlock(&ch->lock);
-	}
-	return ch->epfd >= 0 && ch->generation == aw_fork_generation();
-}
-
-bool aw_channel_has_waiter(const struct aw_channel *ch)
-{
-	return atomic_load_explicit(&ch->waiters, memory_order_relaxed) > 0 &&
-	       ch->generation == aw_fork_generation();
-}
-
-static bool is_recent(const _Atomic uint64_t *ns, uint64_t limit)
-{
-	uint64_t then = atomic_load_explicit(ns, memory_order_relaxed);
-
-	return then && aw_now_ns() - then < limit;
-}
-
-bool aw_channel_is_attended(const struct aw_channel *ch)
-{
-	if (ch->epfd < 0 || ch->generation != aw_fork_generation())
-		return false;
-	return aw_channel_has_waiter(ch) || is_recent(&ch->woke_ns, AWAKE_NS);
-}
-
-int aw_channel_watch(struct aw_channel *ch, int fd, uint32_t handle, uint32_t events)
-{
-	struct epoll_event ev = { .events = events, .data.u64 = handle };
-
-	if (events == 0) {
-		epoll_ctl(ch->epfd, EPOLL_CTL_DEL, fd, &ev);
-		return 0;
-	}
-	if (epoll_ctl(ch->epfd, EPOLL_CTL_MOD, fd, &ev) == 0)
-		return 0;
-	return epoll_ctl(ch->epfd, EPOLL_CTL_ADD, fd, &ev) == 0 ? 0 : errno;
-}
-
 static void leave(void *arg)
 {
 	struct aw_channel *ch = arg;
 
 	atomic_store_explicit(&ch->woke_ns, aw_now_ns(), memory_order_relaxed);
-	atomic_fetch_add_explicit(&ch->hands.turns, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&ch->waiting.turns, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&ch->waiters, 1, memory_order_relaxed);
 }
 
@@ -182,10 +116,10 @@ static bool serve(struct aw_channel *ch, const struct epoll_event *ready, int n,
 	return aw_channel_release(ch, object, kind);
 }
 
-/* The QPs that may have woken the thread: the one that is lent, without a system call, or all that are ready. */
+/* The QPs that may have woken the thread: the only one, without a system call, or all that are ready. */
 static int find_ready(struct aw_channel *ch, struct epoll_event *ready)
 {
-	uint32_t only = atomic_load_explicit(&ch->lent_only, memory_order_relaxed);
+	uint32_t only = atomic_load_explicit(&ch->only_qp, memory_order_relaxed);
 
 	if (only == AW_CHANNEL_MANY)
 		return epoll_wait(ch->epfd, ready, EVENTS_MAX, 0);
@@ -241,7 +175,7 @@ int aw_channel_await(struct aw_channel *ch, void **object, int *kind)
 		flags = fcntl(ch->fd, F_GETFL);
 		if (flags < 0 || flags & O_NONBLOCK)
 			err = flags < 0 ? errno : EAGAIN;
-		else if (has_set(ch))
+		else if (aw_channel_open_set(ch))
 			err = sleep_and_serve(ch, cancel_state, object, kind);
 		else
 			reads = true;

@@ -5,10 +5,10 @@
 #include "net/base/io_now.h"
 #include "net/cq/sets.h"
 #include "net/qp/flush.h"
-#include "net/qp/help.h"
-#include "net/qp/lend.h"
-#include "net/qp/uqp.h"
+#include "net/qp/uqp_progress.h"
+#include "net/qp/uqp_sock.h"
 #include "ring/lock.h"
+#include "ring/table.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -28,13 +28,6 @@
 #define MANY 64
 #define EPOLL_BATCH 32
 #define MEMORY_LOOKS 16
-/* Polls of memory in vain, in a row: some microseconds. */
-#define VAIN_MAX 64
-/*
- * Polls in vain between two sleeps of a program that works by events: one before and one after it
- * arms.
- */
-#define POLLS_AWAKE 2
 
 /* A poll that serves many QPs counts as many turns, because such polls are less frequent. */
 static void serve_ready(struct aw_cq *cq)
@@ -45,7 +38,7 @@ static void serve_ready(struct aw_cq *cq)
 	for (int i = 0; i < n; i++)
 		aw_uqp_progress(ev[i].data.ptr);
 	if (n > 0)
-		atomic_fetch_add_explicit(&cq->hands.turns, (uint32_t)n, memory_order_relaxed);
+		atomic_fetch_add_explicit(&cq->pollers.turns, (uint32_t)n, memory_order_relaxed);
 }
 
 /*
@@ -63,7 +56,7 @@ static bool serve_memory(struct aw_cq *cq)
 		served += aw_uqp_progress_memory(cq->qps[cq->qps_next], &full);
 	}
 	if (served > 0)
-		atomic_fetch_add_explicit(&cq->hands.turns, served, memory_order_relaxed);
+		atomic_fetch_add_explicit(&cq->pollers.turns, served, memory_order_relaxed);
 	return full;
 }
 
@@ -78,10 +71,10 @@ static bool sleeps_soon(struct aw_cq *cq)
 
 	if (!cq->channel)
 		return false;
-	wakes = atomic_load_explicit(&cq->channel->hands.turns, memory_order_relaxed);
+	wakes = atomic_load_explicit(&cq->channel->waiting.turns, memory_order_relaxed);
 	if (atomic_exchange_explicit(&cq->wakes_seen, wakes, memory_order_relaxed) != wakes)
 		atomic_store_explicit(&cq->polls_awake, 0, memory_order_relaxed);
-	if (atomic_load_explicit(&cq->polls_awake, memory_order_relaxed) >= POLLS_AWAKE ||
+	if (atomic_load_explicit(&cq->polls_awake, memory_order_relaxed) >= AW_POLLS_AWAKE ||
 	    wakes == 0)
 		return false;
 	atomic_fetch_add_explicit(&cq->polls_awake, 1, memory_order_relaxed);
@@ -98,7 +91,7 @@ static bool serve(struct aw_cq *cq)
 
 	if (sleeps_soon(cq))
 		return false;
-	atomic_fetch_add_explicit(&cq->hands.turns, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&cq->pollers.turns, 1, memory_order_relaxed);
 	if (aw_trylock(&cq->qps_lock) != 0)
 		return false;
 	if (cq->epfd >= 0 && cq->qps_count > DIRECT_MAX) {
@@ -130,7 +123,46 @@ static void set_vain(struct aw_cq *cq, uint32_t vain)
 static bool waits_for_long(const struct aw_cq *cq, uint32_t vain)
 {
 	return atomic_load_explicit(&cq->over_memory, memory_order_relaxed) > 0 &&
-	       vain % VAIN_MAX == 0;
+	       vain % AW_YIELD_POLLS == 0;
+}
+
+/* A QP that another thread serves at the moment needs no spinner. */
+static bool spin_for(struct aw_uqp *qp)
+{
+	if (aw_trylock(&qp->lock) != 0)
+		return false;
+	if (qp->serving.server == AW_SERVER_SPINNER && qp->fd >= 0) {
+		uint64_t before = qp->core.rx_pos + qp->core.sent_pos;
+
+		aw_uqp_serve(qp);
+		qp->serving.vain_turns = qp->core.rx_pos + qp->core.sent_pos == before
+						 ? qp->serving.vain_turns + 1
+						 : 0;
+		if (qp->serving.vain_turns >= AW_SPIN_VAIN_MAX)
+			aw_serving_look_again();
+	}
+	bool full = qp->tx_blocked;
+
+	aw_uqp_unlock(qp);
+	return full;
+}
+
+/* Serves the QPs of other CQs that were left to spinners. True when one has more to send than its socket takes. */
+static bool spin(void)
+{
+	bool full = false;
+
+	atomic_fetch_add_explicit(&aw_serving_spinners()->turns, 1, memory_order_relaxed);
+	for (int i = 0; i < AW_SPIN_QPS_MAX; i++) {
+		uint32_t handle = aw_serving_spinner_qp(i);
+		struct aw_uqp *qp = handle == AW_TABLE_NONE ? NULL : aw_uqp_at(handle);
+
+		if (!qp)
+			continue;
+		full |= spin_for(qp);
+		aw_uqp_put(qp);
+	}
+	return full;
 }
 
 /*
@@ -142,8 +174,8 @@ static void poll_in_vain(struct aw_cq *cq, bool full)
 	uint32_t vain = atomic_load_explicit(&cq->vain, memory_order_relaxed) + 1;
 
 	set_vain(cq, vain);
-	if (vain >= AW_HELP_VAIN_MIN)
-		full |= aw_help_give();
+	if (vain >= AW_SPIN_POLLS && aw_serving_spinners_allowed())
+		full |= spin();
 	if (full || waits_for_long(cq, vain))
 		sched_yield();
 }
@@ -175,8 +207,8 @@ void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm)
 	/* A thread whose posts or acknowledgement may wait from here on sees that the CQ is armed. */
 	aw_flush_armed(cq);
 	/* A program that sleeps until the event must not find its QPs left to pollers. */
-	if (atomic_load(&cq->lent) > 0)
-		aw_lend_recall(cq);
+	if (atomic_load(&cq->qps_away) > 0)
+		aw_uqp_take_back(cq);
 	if (cq->socks_count > 0)
 		aw_cq_await_socks(cq);
 }

@@ -151,7 +151,7 @@ static bool is_polled(const struct aw_uqp *qp)
 {
 	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
 
-	return qp->lent && !qp->lent_to && a->epfd < 0 && b->epfd < 0;
+	return aw_serving_is_polled(&qp->serving) && a->epfd < 0 && b->epfd < 0;
 }
 
 bool aw_deferral_ack(struct aw_uqp *qp)
@@ -202,8 +202,7 @@ bool aw_deferral_any_ack(void)
 
 bool aw_deferral_ack_is_late(const struct aw_uqp *qp)
 {
-	return qp->deferral.ack.waits &&
-	       (!qp->lent || aw_credit_ack_is_late(&qp->deferral.ack, aw_now_ns()));
+	return qp->deferral.ack.waits && aw_credit_ack_is_late(&qp->deferral.ack, aw_now_ns());
 }
 
 uint32_t aw_deferral_find(const struct aw_cq *cq, uint64_t before_ns)

@@ -36,7 +36,7 @@ void aw_deferral_end(struct aw_uqp *qp);
 /* Its acknowledgement does not wait any more. Also called in the child of a fork, without the QP lock. */
 void aw_deferral_end_ack(struct aw_uqp *qp);
 
-/* An acknowledgement waits that should not: for too long, or for threads that do not poll for the QP any more. */
+/* An acknowledgement waits for too long. */
 bool aw_deferral_ack_is_late(const struct aw_uqp *qp);
 
 /* True when an acknowledgement of any QP waits. */

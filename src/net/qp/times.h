@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The one table of the numbers of net/qp that hang on a clock, or that stand for a time because a thread counts its
-// own turns. credit.c decides by them; no other file of this room has a time of its own, but for the waits
+// own turns. serve.c and credit.c decide by them; no other file of this room has a time of its own, but for the waits
 // that the protocol sets: net/qp/rnr.h, net/qp/lost.h, and the ends of a stream in net/qp/uqp_sock.h. Figures are of two
 // virtual CPUs, where a recv(2) in vain takes 0.2 us, a sched_yield(2) 0.3, an epoll_ctl(2) 0.5, a clock 0.02.
 #ifndef NET_TIMES_H
@@ -24,7 +24,7 @@
 #define AW_LATE_LOOK_NS 50000u
 
 /*
- * The threads that serve a QP (net/qp/lend.h). A tick is one look of the progress thread at the QPs that other threads
+ * The threads that serve a QP (net/qp/serve.h). A tick is one look of the progress thread at the QPs that other threads
  * serve. Measured: 4 bytes by events there and back, 40 us by the progress thread, 11 us by the thread that sleeps. 512
  * clients, 64 bytes, beside TCP with epoll, 2.14 where one silent tick took a QP back, 1.16 with four.
  *

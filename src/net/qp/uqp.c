@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Life of a user-space QP, and its entry points: create, destroy, attach, close, progress.
+// Life of a user-space QP, and its entry points: create, destroy, close, progress.
 #include "net/qp/uqp.h"
 
 #include "base/clock.h"
@@ -8,8 +8,6 @@
 #include "net/mem/pool.h"
 #include "net/qp/carrier.h"
 #include "net/qp/cq_poll.h"
-#include "net/qp/flush.h"
-#include "net/qp/lend.h"
 #include "net/qp/rnr.h"
 #include "net/qp/stat_qp.h"
 #include "net/qp/uqp_sock.h"
@@ -189,8 +187,6 @@ free_qp:
 	return err;
 }
 
-static void with_qp(uint32_t handle, void (*act)(struct aw_uqp *qp));
-
 /*
  * An adapter has received what has come by now. A message that finds no receive here is refused: the peer would take it for
  * received, since this end's TCP has it.
@@ -206,7 +202,7 @@ static void refuse_held(struct aw_uqp *qp)
 }
 
 /*
- * Called when the program ends the stream: held posts are sent, and a Terminate is sent without the answers that are due
+ * Called when the program ends the stream: posts that wait are sent, and a Terminate is sent without the answers that are due
  * before it.
  */
 static void take_leave(struct aw_uqp *qp)
@@ -227,8 +223,8 @@ static void take_leave(struct aw_uqp *qp)
 void aw_uqp_destroy(struct aw_uqp *qp)
 {
 	close_kind(qp);
-	with_qp(qp->handle, take_leave);
-	with_qp(qp->handle, aw_uqp_note_end);
+	aw_uqp_with(qp->handle, take_leave);
+	aw_uqp_with(qp->handle, aw_uqp_note_end);
 	aw_table_remove_wait(&qps, qp->handle);
 	aw_lock(&qp->lock);
 	aw_uqp_drop_socket(qp);
@@ -308,23 +304,6 @@ void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, vo
 	aw_unlock(&qp->lock);
 	if (fn && missed)
 		fn(arg, missed);
-}
-
-int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream)
-{
-	aw_lock(&qp->lock);
-	int err = qp->attached || qp->core.state != AW_QP_IDLE ? EINVAL : 0;
-
-	aw_flush_begin();
-	if (!err && !aw_pool_warm())
-		err = ENOMEM;
-	if (!err)
-		err = aw_uqp_take_socket(qp, to, stream);
-	/* The progress thread receives what the peer has sent already. */
-	if (!err)
-		aw_uqp_push(qp);
-	aw_uqp_unlock(qp);
-	return err;
 }
 
 void aw_uqp_close(struct aw_uqp *qp)
@@ -466,8 +445,7 @@ bool aw_uqp_progress(struct aw_uqp *qp)
 	return full;
 }
 
-/* For callers that know a QP only by its handle: the QP may be gone. */
-static void with_qp(uint32_t handle, void (*act)(struct aw_uqp *qp))
+void aw_uqp_with(uint32_t handle, void (*act)(struct aw_uqp *qp))
 {
 	struct aw_uqp *qp = aw_table_get(&qps, handle);
 
@@ -504,12 +482,12 @@ static void serve_attached(struct aw_uqp *qp)
  */
 void aw_uqp_on_wake(uint32_t handle)
 {
-	with_qp(handle, serve_attached);
+	aw_uqp_with(handle, serve_attached);
 }
 
 void aw_uqp_on_flush(uint32_t handle)
 {
-	with_qp(handle, aw_uqp_flush);
+	aw_uqp_with(handle, aw_uqp_flush);
 }
 
 static void flush_late(struct aw_uqp *qp)
@@ -522,7 +500,7 @@ static void flush_late(struct aw_uqp *qp)
 
 void aw_uqp_on_late(uint32_t handle)
 {
-	with_qp(handle, flush_late);
+	aw_uqp_with(handle, flush_late);
 }
 
 void aw_uqp_on_exit(uint32_t handle)
@@ -536,48 +514,4 @@ void aw_uqp_on_exit(uint32_t handle)
 		aw_uqp_unlock(qp);
 	}
 	aw_table_put(&qps, handle);
-}
-
-/*
- * Serves the QP, and leaves it to a waiter from then on. The channel is chosen before, because
- * serving may disarm a CQ.
- */
-static void serve_and_lend(struct aw_uqp *qp)
-{
-	struct aw_channel *to = aw_lend_channel(qp);
-
-	aw_uqp_serve(qp);
-	if (to && qp->fd >= 0)
-		aw_uqp_lend_to(qp, to);
-}
-
-static void serve_or_lend(struct aw_uqp *qp)
-{
-	if (qp->fd >= 0 && !qp->lent && aw_lend_wanted(qp))
-		aw_uqp_lend(qp);
-	else if (qp->fd >= 0)
-		serve_and_lend(qp);
-}
-
-/* Called by the progress thread, which may leave the QP to a thread that polls. */
-void aw_uqp_on_event(uint32_t handle)
-{
-	with_qp(handle, serve_or_lend);
-}
-
-/*
- * For a stream that is ending this is the end: a peer that does not answer our FIN loses its
- * connection. For any other it is the time to try again for memory or for a receive.
- */
-static void meet_deadline(struct aw_uqp *qp)
-{
-	qp->retry_due = false;
-	if (qp->fd >= 0 && qp->ending)
-		aw_uqp_end_in_time(qp);
-	serve_attached(qp);
-}
-
-void aw_uqp_on_deadline(uint32_t handle)
-{
-	with_qp(handle, meet_deadline);
 }

@@ -20,6 +20,7 @@
 #include "net/qp/deferral.h"
 #include "net/qp/host_ring.h"
 #include "net/qp/move.h"
+#include "net/qp/serving.h"
 #include "net/stat/stat.h"
 
 #include <pthread.h>
@@ -101,7 +102,7 @@ struct aw_host_ring;
 enum aw_bell_set {
 	AW_BELL_NOWHERE,
 	AW_BELL_ENGINE, /* the progress thread's */
-	AW_BELL_CHANNEL, /* that of the channel that the QP is lent to */
+	AW_BELL_CHANNEL, /* that of the channel whose waiters serve the QP */
 };
 
 struct aw_uqp {
@@ -132,18 +133,10 @@ struct aw_uqp {
 	/* aw_fork_generation() when attached; also read without the lock */
 	_Atomic uint32_t generation;
 	uint32_t listens_for; /* epoll events to wait for now, in every set that fd is in */
-	bool lent; /* pollers or waiters serve the QP in place of the progress thread */
-	/* the channel whose waiters serve it; NULL: pollers do, or it is not lent */
-	struct aw_channel *lent_to;
-	uint32_t polls_seen; /* pollers' turns at the last event (net/qp/lend.c) */
-	/* net/qp/help.c: threads that poll other CQs serve it; their turns at the last event, and those in vain */
-	bool guest;
-	uint32_t helps_seen, helps_vain;
-	TAILQ_ENTRY(aw_uqp) lent_entry; /* guarded by lend.c's lock */
+	struct aw_serving serving;
 	bool replied; /* in net/qp/replied.c's list; guarded by its lock, as is the entry */
 	TAILQ_ENTRY(aw_uqp) replied_entry;
 	struct aw_deferral deferral;
-	bool out_of_reach; /* an epoll set did not take fd, so the QP is not lent */
 	bool by_rc; /* ibv_modify_qp named its peer: rc makes its streams */
 	bool touched; /* by_rc: either end has begun a message on the stream */
 	bool lost; /* by_rc: the stream has ended, and the program is not notified */
@@ -226,7 +219,7 @@ void aw_uqp_destroy(struct aw_uqp *qp);
  */
 void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, void *arg);
 
-/* The QP with this handle, held until aw_uqp_put; NULL when there is none. */
+/* The QP with this handle, which is not freed until aw_uqp_put; NULL when there is none. */
 struct aw_uqp *aw_uqp_at(uint32_t handle);
 void aw_uqp_put(struct aw_uqp *qp);
 
@@ -325,7 +318,7 @@ void aw_uqp_unlock(struct aw_uqp *qp) AW_RELEASE(qp->lock);
 void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd);
 
 /*
- * For net/qp/lend.c, with the QP lock: the progress thread listens to the socket again, and the
+ * For net/qp/uqp_progress.c, with the QP lock: the progress thread listens to the socket again, and the
  * waiters of a channel do not. 0 or ENOMEM, ENOSPC.
  */
 int aw_uqp_listen_again(struct aw_uqp *qp);

@@ -4,7 +4,6 @@
 #include "net/base/io_now.h"
 #include "net/mem/pool.h"
 #include "net/qp/capture.h"
-#include "net/qp/lend.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/table.h"
 
@@ -18,7 +17,7 @@ static void fork_prepare(void)
 {
 	aw_table_fork_prepare(qps);
 	aw_deferral_fork_prepare();
-	aw_lend_fork_prepare();
+	aw_serving_fork_prepare();
 	aw_pool_fork_prepare();
 	aw_capture_fork_prepare();
 }
@@ -27,7 +26,7 @@ static void fork_parent(void)
 {
 	aw_capture_fork_parent();
 	aw_pool_fork_done();
-	aw_lend_fork_parent();
+	aw_serving_fork_parent();
 	aw_deferral_fork_parent();
 	aw_table_fork_parent(qps);
 }
@@ -77,7 +76,7 @@ static void fork_child(void)
 {
 	aw_capture_fork_child();
 	aw_pool_fork_done();
-	aw_lend_fork_child();
+	aw_serving_fork_child();
 	aw_deferral_fork_child();
 	aw_table_fork_child(qps);
 	renew_locks();

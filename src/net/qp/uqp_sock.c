@@ -7,13 +7,12 @@
 #include "net/base/addr.h"
 #include "net/base/fork.h"
 #include "net/base/io_now.h"
+#include "net/cq/channel_set.h"
 #include "net/mem/pool.h"
 #include "net/progress/linger.h"
 #include "net/progress/watch.h"
 #include "net/qp/capture.h"
 #include "net/qp/carrier.h"
-#include "net/qp/channel_wait.h"
-#include "net/qp/lend.h"
 #include "net/qp/move.h"
 #include "net/qp/replied.h"
 #include "net/qp/rnr.h"
@@ -38,17 +37,18 @@
 struct aw_uqp_watch {
 	struct aw_watch watch;
 	uint32_t handle; /* of the QP, which may be gone when an event comes */
+	const struct aw_uqp_calls *calls;
 	struct sockaddr_storage peer; /* for the log: a socket that was reset does not know it */
 };
 
 static void on_watch(struct aw_watch *w, uint32_t events)
 {
-	uint32_t handle = ((struct aw_uqp_watch *)w)->handle;
+	const struct aw_uqp_watch *of = (struct aw_uqp_watch *)w;
 
 	if (events & ~AW_WATCH_TIMEOUT)
-		aw_uqp_on_event(handle);
+		of->calls->on_event(of->handle);
 	if (events & AW_WATCH_TIMEOUT)
-		aw_uqp_on_deadline(handle);
+		of->calls->on_deadline(of->handle);
 }
 
 static void free_watch(struct aw_watch *w)
@@ -61,7 +61,7 @@ static void control(struct aw_uqp *qp, int epfd, int op, uint32_t events)
 	struct epoll_event ev = { .events = events, .data.ptr = qp };
 
 	if (epoll_ctl(epfd, op, qp->fd, &ev) != 0 && op == EPOLL_CTL_ADD && errno != EEXIST)
-		aw_lend_stray(qp);
+		aw_serving_lost_reach(qp);
 }
 
 /* Applies op to each CQ's epoll set that the socket belongs into. */
@@ -106,7 +106,7 @@ static int make_reads(struct aw_uqp *qp, const struct aw_stream *stream)
 }
 
 static int make_watch(struct aw_uqp *qp, const struct aw_uqp_socket *on, uint32_t events,
-		      struct aw_uqp_watch **made)
+		      const struct aw_uqp_calls *calls, struct aw_uqp_watch **made)
 {
 	struct aw_uqp_watch *w = calloc(1, sizeof(*w));
 	socklen_t len = sizeof(w->peer);
@@ -114,6 +114,7 @@ static int make_watch(struct aw_uqp *qp, const struct aw_uqp_socket *on, uint32_
 	if (!w)
 		return ENOMEM;
 	w->handle = qp->handle;
+	w->calls = calls;
 	if (on->peer)
 		w->peer = *on->peer;
 	else
@@ -152,13 +153,14 @@ void aw_uqp_hear_bell(struct aw_uqp *qp)
 	const struct aw_uqp_socket pipe = { .fd = qp->ring->bells.own, .peer = &qp->watch->peer };
 
 	qp->bell_set = AW_BELL_NOWHERE;
-	if (make_watch(qp, &pipe, 0, &qp->bell_watch) != 0)
+	if (make_watch(qp, &pipe, 0, qp->watch->calls, &qp->bell_watch) != 0)
 		aw_bells_close(&qp->ring->bells);
 }
 
-static int start_watched(struct aw_uqp *qp, const struct aw_uqp_socket *to)
+static int start_watched(struct aw_uqp *qp, const struct aw_uqp_socket *to,
+			 const struct aw_uqp_calls *calls)
 {
-	int err = make_watch(qp, to, EPOLLIN, &qp->watch);
+	int err = make_watch(qp, to, EPOLLIN, calls, &qp->watch);
 
 	if (!err && to->start)
 		err = aw_replied_start(qp, to);
@@ -167,24 +169,25 @@ static int start_watched(struct aw_uqp *qp, const struct aw_uqp_socket *to)
 	return err;
 }
 
-int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream)
+int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream,
+		       const struct aw_uqp_calls *calls)
 {
 	int err = make_reads(qp, stream);
 
 	if (!err)
-		err = start_watched(qp, to);
+		err = start_watched(qp, to, calls);
 	if (err)
 		return err;
 	qp->fd = to->fd;
 	qp->attached = true;
 	atomic_store_explicit(&qp->generation, aw_fork_generation(), memory_order_relaxed);
 	qp->listens_for = EPOLLIN;
-	aw_lend_attach(qp);
+	aw_serving_begin(qp);
 	qp->fail_ns = 0;
 	qp->lingers = 0;
 	qp->tells_delivered = qp->touched = qp->lost = qp->peer_gone = qp->leaves = qp->recall_due =
-		qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked = qp->out_of_reach =
-			qp->starved = qp->retry_due = qp->starving_told = false;
+		qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked = qp->starved =
+			qp->retry_due = qp->starving_told = false;
 	stream->emss = aw_uqp_segment_size(to->fd);
 	bound_send_buffer(to->fd, stream->emss);
 	qp->emss_pos = qp->quiet_pos = qp->unanswered_ns = 0;
@@ -222,18 +225,18 @@ static int move_bell(struct aw_uqp *qp, struct aw_channel *ch, enum aw_bell_set 
 }
 
 /*
- * Nobody rings for pollers, so a pipe stays where it was before the QP was lent to them. Where the
+ * Nobody rings for pollers, so a pipe stays where it was before the QP went to them. Where the
  * kernel has no memory to move the pipe, the bells are read when the next try comes.
  */
 static void hear_bells(struct aw_uqp *qp)
 {
 	bool heard = !qp->starved && !qp->in->is_socket;
-	bool polled = qp->lent && !qp->lent_to;
-	enum aw_bell_set set = qp->lent_to ? AW_BELL_CHANNEL : AW_BELL_ENGINE;
+	bool polled = aw_serving_is_polled(&qp->serving);
+	enum aw_bell_set set = qp->serving.channel ? AW_BELL_CHANNEL : AW_BELL_ENGINE;
 
 	if (!qp->bell_watch)
 		return;
-	if (!polled && move_bell(qp, qp->lent_to, heard ? set : AW_BELL_NOWHERE) != 0)
+	if (!polled && move_bell(qp, qp->serving.channel, heard ? set : AW_BELL_NOWHERE) != 0)
 		aw_uqp_starve(qp);
 	if (polled || qp->bell_set != AW_BELL_NOWHERE)
 		aw_host_ring_tell_bells(qp->ring);
@@ -257,17 +260,18 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	if (fd < 0)
 		return;
 	aw_deferral_end(qp);
-	if (qp->lent_to && !aw_uqp_is_inherited(qp)) {
-		aw_channel_watch(qp->lent_to, qp->fd, qp->handle, 0);
-		move_bell(qp, qp->lent_to, AW_BELL_NOWHERE);
+	if (qp->serving.channel && !aw_uqp_is_inherited(qp)) {
+		aw_channel_watch(qp->serving.channel, qp->fd, qp->handle, 0);
+		move_bell(qp, qp->serving.channel, AW_BELL_NOWHERE);
 	}
-	if (qp->lent)
-		aw_lend_end(qp);
+	aw_serving_end(qp);
 	drop_watch(&qp->bell_watch);
 	if (!aw_uqp_is_inherited(qp) && qp->in->is_socket)
 		each_cq_epoll(qp, EPOLL_CTL_DEL, 0);
 	aw_carrier_end(qp, aw_uqp_is_inherited(qp));
 	aw_replied_end(qp);
+	const struct aw_uqp_calls *calls = qp->watch->calls;
+
 	drop_watch(&qp->watch);
 	return_buffers(qp);
 	aw_capture_stream_gone(qp);
@@ -276,7 +280,7 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	if (aw_uqp_is_inherited(qp) || qp->reset_seen || (qp->fin_sent && qp->core.peer_closed))
 		aw_close_now(fd);
 	else if (qp->tells_delivered)
-		qp->lingers = aw_linger_told(fd, aw_uqp_on_delivered, qp->handle);
+		qp->lingers = aw_linger_told(fd, calls->on_delivered, qp->handle);
 	else
 		aw_linger(fd);
 	if (!qp->lingers)
@@ -289,9 +293,9 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
  */
 static uint32_t wanted(struct aw_uqp *qp)
 {
-	bool is_polled = qp->lent && !qp->lent_to && !qp->in->is_socket;
+	bool is_polled = aw_serving_is_polled(&qp->serving) && !qp->in->is_socket;
 
-	return is_polled ? qp->in->lent(qp) : qp->in->listens_for(qp);
+	return is_polled ? qp->in->polled(qp) : qp->in->listens_for(qp);
 }
 
 /* Where the kernel has no memory to listen to the socket, a deadline brings the next try; an ending has one already. */
@@ -303,7 +307,8 @@ static void listen_for(struct aw_uqp *qp)
 	events = wanted(qp);
 	if (events == qp->listens_for)
 		return;
-	if ((!qp->lent || (!qp->lent_to && !qp->in->is_socket)) &&
+	if ((!aw_serving_is_away(&qp->serving) ||
+	     (aw_serving_is_polled(&qp->serving) && !qp->in->is_socket)) &&
 	    aw_watch_events(&qp->watch->watch, events) != 0) {
 		qp->starved = !qp->ending;
 		return;
@@ -311,8 +316,9 @@ static void listen_for(struct aw_uqp *qp)
 	qp->listens_for = events;
 	if (qp->in->is_socket)
 		each_cq_epoll(qp, EPOLL_CTL_MOD, events);
-	if (qp->lent_to && aw_channel_watch(qp->lent_to, qp->fd, qp->handle, events) != 0)
-		aw_lend_stray(qp);
+	if (qp->serving.channel &&
+	    aw_channel_watch(qp->serving.channel, qp->fd, qp->handle, events) != 0)
+		aw_serving_lost_reach(qp);
 }
 
 static void tell_starving(struct aw_uqp *qp)
@@ -349,35 +355,29 @@ int aw_uqp_listen_again(struct aw_uqp *qp)
 	int err = aw_watch_events(&qp->watch->watch, qp->listens_for);
 
 	if (!err)
-		err = move_bell(qp, qp->lent_to,
+		err = move_bell(qp, qp->serving.channel,
 				qp->in->is_socket ? AW_BELL_NOWHERE : AW_BELL_ENGINE);
-	if (!err && qp->lent_to)
-		aw_channel_watch(qp->lent_to, qp->fd, qp->handle, 0);
+	if (!err && qp->serving.channel)
+		aw_channel_watch(qp->serving.channel, qp->fd, qp->handle, 0);
 	if (!err)
 		await_retry(qp);
 	return err;
 }
 
-void aw_uqp_lend(struct aw_uqp *qp)
+void aw_uqp_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_channel *channel)
 {
 	uint32_t events = 0;
 
-	if (qp->in->lent)
-		qp->listens_for = events = qp->in->lent(qp);
-	aw_watch_events(&qp->watch->watch, events);
-	aw_lend_begin(qp, NULL);
-}
-
-void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to)
-{
-	if (aw_channel_watch(to, qp->fd, qp->handle, qp->listens_for) != 0)
+	if (channel && aw_channel_watch(channel, qp->fd, qp->handle, qp->listens_for) != 0)
 		return;
-	if (!qp->in->is_socket && move_bell(qp, to, AW_BELL_CHANNEL) != 0) {
-		aw_channel_watch(to, qp->fd, qp->handle, 0);
+	if (channel && !qp->in->is_socket && move_bell(qp, channel, AW_BELL_CHANNEL) != 0) {
+		aw_channel_watch(channel, qp->fd, qp->handle, 0);
 		return;
 	}
-	aw_watch_events(&qp->watch->watch, 0);
-	aw_lend_begin(qp, to);
+	if (!channel && qp->in->polled)
+		qp->listens_for = events = qp->in->polled(qp);
+	aw_watch_events(&qp->watch->watch, events);
+	aw_serving_leave_to(qp, server, channel);
 }
 
 static void set_end(struct aw_uqp *qp, uint32_t ms)

@@ -12,8 +12,16 @@
 /* How long a Terminate may take to reach the socket. */
 #define AW_TERMINATE_MS 1000
 
+/* The functions by which the progress thread acts on a QP, none of which needs a lock: the QP may be gone. */
+struct aw_uqp_calls {
+	void (*on_event)(uint32_t handle);
+	void (*on_deadline)(uint32_t handle);
+	void (*on_delivered)(uint32_t handle, uint32_t number); /* for aw_linger_told */
+};
+
 /* As aw_uqp_attach_to. On failure fd and ring stay the caller's. 0, ENOMEM, EMFILE, or start's error. */
-int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream);
+int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream,
+		       const struct aw_uqp_calls *calls);
 
 /* For net/qp/carrier.c: the socket leaves the epoll sets of the CQs. */
 void aw_uqp_leave_sets(struct aw_uqp *qp);
@@ -56,11 +64,10 @@ static inline void aw_uqp_flush(struct aw_uqp *qp)
 void aw_uqp_end_in_time(struct aw_uqp *qp);
 
 /*
- * Lends the QP to polling threads; or to threads that sleep on a channel, unless the channel's
- * epoll set does not take the socket.
+ * Leaves the QP to other threads than the progress thread (net/qp/serve.h). channel: of AW_SERVER_WAITER, else NULL. The QP stays
+ * where the channel's epoll set does not take the socket.
  */
-void aw_uqp_lend(struct aw_uqp *qp);
-void aw_uqp_lend_to(struct aw_uqp *qp, struct aw_channel *to);
+void aw_uqp_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_channel *channel);
 
 /* For a thread that slept on a channel: looks the QP up and serves it. The caller holds no lock. */
 void aw_uqp_on_wake(uint32_t handle);
@@ -76,12 +83,11 @@ void aw_uqp_on_exit(uint32_t handle);
 /* For net/qp/lost.c: acts as if TCP had reported that the peer is gone. */
 void aw_uqp_lose(struct aw_uqp *qp);
 
+/* Calls act for the QP with this handle, if there is one, with its lock held; the caller holds no lock. */
+void aw_uqp_with(uint32_t handle, void (*act)(struct aw_uqp *qp));
+
 /* Calls act for every QP, with its lock held, except those that the child of a fork inherited. */
 void aw_uqp_each(void (*act)(struct aw_uqp *qp));
-
-/* The progress thread's entry points. The caller holds no lock. */
-void aw_uqp_on_event(uint32_t handle);
-void aw_uqp_on_deadline(uint32_t handle);
 
 /* From now on a fork takes the lock of the table of all QPs, and the locks that they share. */
 struct aw_table;

@@ -2,7 +2,7 @@
 // A thread that polls one CQ in vain serves QPs of other CQs, where the process has few CPUs.
 #define _GNU_SOURCE /* cpu_set_t */
 #include "base/clock.h"
-#include "net/qp/help.h"
+#include "net/qp/serving.h"
 
 #include "../lib/uqp_pair.h"
 #include "net/progress/engine.h"
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-static int cpus = AW_HELP_CPUS_MAX; /* of this process, as the library is told */
+static int cpus = AW_SPIN_CPUS_MAX; /* of this process, as the library is told */
 
 /* Before the C library's. */
 int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
@@ -38,7 +38,7 @@ static int setup(void **state)
 
 static int setup_many_cpus(void **state)
 {
-	cpus = AW_HELP_CPUS_MAX + 1;
+	cpus = AW_SPIN_CPUS_MAX + 1;
 	return setup(state);
 }
 
@@ -47,25 +47,24 @@ static int teardown(void **state)
 	int err = pair_teardown_stopped(state);
 
 	aw_cq_fini(&spare);
-	cpus = AW_HELP_CPUS_MAX;
+	cpus = AW_SPIN_CPUS_MAX;
 	return err;
 }
 
-static bool is_guest(struct aw_uqp *qp)
+static bool is_spun_for(struct aw_uqp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
-	bool guest = qp->guest;
+	bool spins = qp->serving.server == AW_SERVER_SPINNER;
 
-	assert_true(!guest || qp->lent);
 	pthread_mutex_unlock(&qp->lock);
-	return guest;
+	return spins;
 }
 
 static void spin(void)
 {
 	struct aw_cq_entry entry;
 
-	for (int i = 0; i < 2 * AW_HELP_VAIN_MIN; i++)
+	for (int i = 0; i < 2 * AW_SPIN_POLLS; i++)
 		assert_int_equal(aw_cq_poll(&spare, &entry, 1), 0);
 }
 
@@ -76,11 +75,11 @@ static void write_on(struct pair *p)
 	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
 }
 
-static void spin_until_guest(struct pair *p)
+static void spin_until_served(struct pair *p)
 {
 	uint64_t start = aw_now_ns();
 
-	while (!is_guest(p->b.qp)) {
+	while (!is_spun_for(p->b.qp)) {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
 		spin();
 		write_on(p);
@@ -88,11 +87,11 @@ static void spin_until_guest(struct pair *p)
 	}
 }
 
-static void spin_while_guest(struct aw_uqp *qp, bool spins)
+static void spin_while_served(struct aw_uqp *qp, bool spins)
 {
 	uint64_t start = aw_now_ns();
 
-	while (is_guest(qp)) {
+	while (is_spun_for(qp)) {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
 		if (spins)
 			spin();
@@ -102,23 +101,23 @@ static void spin_while_guest(struct aw_uqp *qp, bool spins)
 }
 
 /* A thread that lost its CPU on the way may find that the QP was taken back meanwhile: again, then. */
-static void stop_progress_of_guest(struct pair *p)
+static void stop_progress_behind(struct pair *p)
 {
 	for (;;) {
-		spin_until_guest(p);
+		spin_until_served(p);
 		pair_stop_progress();
-		if (is_guest(p->b.qp))
+		if (is_spun_for(p->b.qp))
 			return;
 		pair_start_progress();
 	}
 }
 
-static void help__receives_for_others(void **state)
+static void spinners__receives_for_others(void **state)
 {
 	struct pair *p = *state;
 	uint64_t start;
 
-	stop_progress_of_guest(p);
+	stop_progress_behind(p);
 	write_on(p);
 	start = aw_now_ns();
 	while (octet_at(p->b.buf) != p->a.buf[0]) {
@@ -127,35 +126,35 @@ static void help__receives_for_others(void **state)
 	}
 }
 
-static void help__ends_with_the_spinning(void **state)
+static void spinners__ends_with_the_spinning(void **state)
 {
 	struct pair *p = *state;
 
-	spin_until_guest(p);
-	spin_while_guest(p->b.qp, false);
-	assert_int_equal(aw_help_hands()->lent, 0);
+	spin_until_served(p);
+	spin_while_served(p->b.qp, false);
+	assert_int_equal(aw_serving_spinners()->qps, 0);
 }
 
 /* A QP without traffic only costs the thread that spins time. */
-static void help__ends_where_nothing_comes(void **state)
+static void spinners__ends_where_nothing_comes(void **state)
 {
 	struct pair *p = *state;
 
-	spin_until_guest(p);
-	spin_while_guest(p->b.qp, true);
+	spin_until_served(p);
+	spin_while_served(p->b.qp, true);
 }
 
-static void help__ends_with_the_qp(void **state)
+static void spinners__ends_with_the_qp(void **state)
 {
 	struct pair *p = *state;
 
-	spin_until_guest(p);
+	spin_until_served(p);
 	aw_uqp_reset(p->b.qp);
-	assert_false(is_guest(p->b.qp));
+	assert_false(is_spun_for(p->b.qp));
 	spin();
 }
 
-static void help__is_for_few_cpus(void **state)
+static void spinners__is_for_few_cpus(void **state)
 {
 	struct pair *p = *state;
 
@@ -163,19 +162,21 @@ static void help__is_for_few_cpus(void **state)
 		spin();
 		write_on(p);
 		end_wait_cqe(&p->a);
-		assert_false(is_guest(p->b.qp));
+		assert_false(is_spun_for(p->b.qp));
 	}
-	assert_int_equal(aw_help_hands()->turns, 0);
+	assert_int_equal(aw_serving_spinners()->turns, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(help__is_for_few_cpus, setup_many_cpus, teardown),
-		cmocka_unit_test_setup_teardown(help__receives_for_others, setup, teardown),
-		cmocka_unit_test_setup_teardown(help__ends_with_the_spinning, setup, teardown),
-		cmocka_unit_test_setup_teardown(help__ends_where_nothing_comes, setup, teardown),
-		cmocka_unit_test_setup_teardown(help__ends_with_the_qp, setup, teardown),
+		cmocka_unit_test_setup_teardown(spinners__is_for_few_cpus, setup_many_cpus,
+						teardown),
+		cmocka_unit_test_setup_teardown(spinners__receives_for_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(spinners__ends_with_the_spinning, setup, teardown),
+		cmocka_unit_test_setup_teardown(spinners__ends_where_nothing_comes, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(spinners__ends_with_the_qp, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // QPs that are left to a thread that polls: they are served whatever that thread does next, and
 // those that it cannot see are not left to it.
-#include "net/qp/lend.h"
+#include "net/qp/serving.h"
 
 #include "../lib/full_set.h"
 #include "../lib/pwait2.h"
@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"
+#include "net/qp/uqp_progress.h"
 #include "net/qp/uqp_sock.h"
 
 #include <errno.h>
@@ -98,13 +99,13 @@ static void tick_once(void)
 	until_round(arrivals);
 }
 
-/* Polls e's CQ in vain until its QP is lent; arrivals are what makes the progress thread look. */
-static void poll_until_lent(struct end *e, struct end *peer)
+/* Polls e's CQ in vain until its QP is left to it; arrivals are what makes the progress thread look. */
+static void poll_until_away(struct end *e, struct end *peer)
 {
 	struct aw_cq_entry entry;
 	uint64_t start = aw_now_ns();
 
-	while (!uqp_is_lent(e->qp, NULL)) {
+	while (!uqp_is_away(e->qp, NULL)) {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
 		for (int i = 0; i < 50; i++)
 			aw_cq_poll(&e->cq, &entry, 1);
@@ -114,12 +115,12 @@ static void poll_until_lent(struct end *e, struct end *peer)
 }
 
 /* A thread that lost its CPU on the way may find that the QP was taken back meanwhile: again, then. */
-static void lend_behind_gate(struct pair *p)
+static void leave_behind_gate(struct pair *p)
 {
 	for (;;) {
-		poll_until_lent(&p->b, &p->a);
+		poll_until_away(&p->b, &p->a);
 		close_gate();
-		if (uqp_is_lent(p->b.qp, NULL))
+		if (uqp_is_away(p->b.qp, NULL))
 			return;
 		open_gate();
 	}
@@ -139,11 +140,11 @@ static void watch_memory(struct end *e, struct end *peer)
 	end_wait_cqe(peer);
 }
 
-static void lend__comes_back_to_who_watches_memory(void **state)
+static void serving__comes_back_to_who_watches_memory(void **state)
 {
 	struct pair *p = *state;
 
-	poll_until_lent(&p->b, &p->a);
+	poll_until_away(&p->b, &p->a);
 	watch_memory(&p->b, &p->a);
 	uqp_wait_taken_back(p->b.qp, NULL);
 }
@@ -161,11 +162,11 @@ static void poll_in_vain_once(struct end *e)
 }
 
 /* Who pauses is stood in for. */
-static void lend__survives_a_pause(void **state)
+static void serving__survives_a_pause(void **state)
 {
 	struct pair *p = *state;
 
-	lend_behind_gate(p);
+	leave_behind_gate(p);
 	for (int round = 0; round < 3; round++) {
 		poll_in_vain_once(&p->b);
 		tick_once();
@@ -176,12 +177,12 @@ static void lend__survives_a_pause(void **state)
 			assert_int_not_equal(octet_at(p->b.buf + 9), p->a.buf[9]);
 			tick_once();
 			assert_int_equal(octet_at(p->b.buf + 9), p->a.buf[9]);
-			assert_true(uqp_is_lent(p->b.qp, NULL));
+			assert_true(uqp_is_away(p->b.qp, NULL));
 		}
 	}
 	for (int i = 0; i < TICKS_MAX; i++)
 		tick_once();
-	assert_false(uqp_is_lent(p->b.qp, NULL));
+	assert_false(uqp_is_away(p->b.qp, NULL));
 }
 
 enum {
@@ -189,7 +190,7 @@ enum {
 	TICKS_UNSERVED = 4, /* within so many the progress thread serves */
 };
 
-/* Messages wait for the lent QP, with receives for them. */
+/* Messages wait for the QP, with receives for them. */
 static void send_messages(struct pair *p)
 {
 	struct aw_sge sge = end_sge(&p->b, 0, 4);
@@ -202,33 +203,33 @@ static void send_messages(struct pair *p)
 }
 
 /* Who takes what was received has not stopped; who takes send completions alone may have. */
-static void lend__stays_with_who_takes_receives(void **state)
+static void serving__stays_with_who_takes_receives(void **state)
 {
 	struct pair *p = *state;
 	struct aw_cq_entry entry;
 
-	lend_behind_gate(p);
+	leave_behind_gate(p);
 	send_messages(p);
 	for (int i = 0; i < MESSAGES; i++) {
 		assert_int_equal(aw_cq_poll(&p->b.cq, &entry, 1), 1);
 		tick_once();
-		assert_true(uqp_is_lent(p->b.qp, NULL));
+		assert_true(uqp_is_away(p->b.qp, NULL));
 	}
 	for (int i = 0; i < TICKS_MAX; i++) {
 		end_post(&p->b, AW_OP_WRITE, &p->a, 4);
 		end_wait_cqe(&p->b);
 		tick_once();
 	}
-	assert_false(uqp_is_lent(p->b.qp, NULL));
+	assert_false(uqp_is_away(p->b.qp, NULL));
 }
 
 /* A poller that never finds its CQ empty serves no QP: the progress thread does. */
-static void lend__is_served_beside_who_takes_receives(void **state)
+static void serving__is_served_beside_who_takes_receives(void **state)
 {
 	struct pair *p = *state;
 	struct aw_cq_entry entry;
 
-	lend_behind_gate(p);
+	leave_behind_gate(p);
 	send_messages(p);
 	assert_int_equal(aw_cq_poll(&p->b.cq, &entry, 1), 1); /* serves, and finds all of them */
 	tick_once();
@@ -241,28 +242,28 @@ static void lend__is_served_beside_who_takes_receives(void **state)
 			tick_once();
 		}
 		assert_int_equal(octet_at(p->b.buf + 9), p->a.buf[9]);
-		assert_true(uqp_is_lent(p->b.qp, NULL));
+		assert_true(uqp_is_away(p->b.qp, NULL));
 	}
 }
 
 /* The kernel has no memory to listen again. */
-static void lend__served_where_it_cannot_come_back(void **state)
+static void serving__served_where_it_cannot_come_back(void **state)
 {
 	struct pair *p = *state;
 
-	/* Lent, its socket stays in the set, for the end: to come back it needs no memory. */
+	/* Left to pollers, its socket stays in the set, for the end: to come back it needs no memory. */
 	if (p->b.qp->ring)
 		skip();
-	poll_until_lent(&p->b, &p->a);
+	poll_until_away(&p->b, &p->a);
 	full_epfd = aw_engine_epfd();
 	for (int i = 0; i < 20; i++)
 		watch_memory(&p->b, &p->a);
-	assert_true(uqp_is_lent(p->b.qp, NULL));
+	assert_true(uqp_is_away(p->b.qp, NULL));
 	full_epfd = -1;
 	uqp_wait_taken_back(p->b.qp, NULL);
 }
 
-/* The same of a QP that is not lent, when the receive that its stream was held for is there. */
+/* The same of a QP that the progress thread serves, when the receive that its stream was held for is there. */
 static void listen__again_where_there_was_no_memory(void **state)
 {
 	struct pair *p = *state;
@@ -279,59 +280,59 @@ static void listen__again_where_there_was_no_memory(void **state)
 	watch_memory(&p->b, &p->a);
 }
 
-static void lend__comes_back_to_who_arms(void **state)
+static void serving__comes_back_to_who_arms(void **state)
 {
 	struct pair *p = *state;
 
-	poll_until_lent(&p->b, &p->a);
+	poll_until_away(&p->b, &p->a);
 	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
 	watch_memory(&p->b, &p->a);
 	/* Where the progress thread held the QP's lock at the arm, its next tick takes the QP back. */
 	uqp_wait_taken_back(p->b.qp, NULL);
 	for (int i = 0; i < 100; i++)
 		watch_memory(&p->b, &p->a);
-	assert_false(uqp_is_lent(p->b.qp, NULL));
-	assert_int_equal(p->b.cq.lent, 0);
+	assert_false(uqp_is_away(p->b.qp, NULL));
+	assert_int_equal(p->b.cq.qps_away, 0);
 }
 
 /* Whoever polls on meanwhile: it is the sleeper that must be woken. */
-static void lend__comes_back_to_who_armed_when_busy(void **state)
+static void serving__comes_back_to_who_armed_when_busy(void **state)
 {
 	struct pair *p = *state;
 
-	lend_behind_gate(p);
+	leave_behind_gate(p);
 	pthread_mutex_lock(&p->b.qp->lock);
 	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
 	pthread_mutex_unlock(&p->b.qp->lock);
-	assert_true(uqp_is_lent(p->b.qp, NULL));
+	assert_true(uqp_is_away(p->b.qp, NULL));
 	poll_in_vain_once(&p->b);
 	tick_once();
-	assert_false(uqp_is_lent(p->b.qp, NULL));
+	assert_false(uqp_is_away(p->b.qp, NULL));
 }
 
-static void lend__comes_back_to_who_armed_before(void **state)
+static void serving__comes_back_to_who_armed_before(void **state)
 {
 	struct pair *p = *state;
 
-	lend_behind_gate(p);
+	leave_behind_gate(p);
 	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
-	assert_false(uqp_is_lent(p->b.qp, NULL));
+	assert_false(uqp_is_away(p->b.qp, NULL));
 	pthread_mutex_lock(&p->b.qp->lock);
-	aw_uqp_lend(p->b.qp);
+	uqp_leave_to_pollers(p->b.qp);
 	pthread_mutex_unlock(&p->b.qp->lock);
 	poll_in_vain_once(&p->b);
 	tick_once();
-	assert_false(uqp_is_lent(p->b.qp, NULL));
+	assert_false(uqp_is_away(p->b.qp, NULL));
 }
 
-static void lend__ends_with_the_qp(void **state)
+static void serving__ends_with_the_qp(void **state)
 {
 	struct pair *p = *state;
 
-	poll_until_lent(&p->b, &p->a);
+	poll_until_away(&p->b, &p->a);
 	aw_uqp_reset(p->b.qp);
-	assert_int_equal(p->b.cq.lent, 0);
-	assert_int_equal(p->b.cq.hands.lent, 0);
+	assert_int_equal(p->b.cq.qps_away, 0);
+	assert_int_equal(p->b.cq.pollers.qps, 0);
 }
 
 enum {
@@ -355,10 +356,10 @@ static void *poll_in_vain(void *arg)
 }
 
 /* Writes arrive though the only thread that polls does not see them; says if it was left them. */
-static bool was_lent(struct end *e, struct end *peer)
+static bool was_away(struct end *e, struct end *peer)
 {
 	struct poller poller = { .cq = &e->cq };
-	bool lent = false;
+	bool away = false;
 
 	assert_int_equal(pthread_create(&poller.thread, NULL, poll_in_vain, &poller), 0);
 	for (uint8_t round = 1; round < 100; round++) {
@@ -368,14 +369,14 @@ static bool was_lent(struct end *e, struct end *peer)
 		end_post(peer, AW_OP_WRITE, e, 10);
 		while (octet_at(e->buf + 9) != round) {
 			assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-			lent |= e->cq.lent > 0;
+			away |= e->cq.qps_away > 0;
 			sched_yield();
 		}
 		end_wait_cqe(peer);
 	}
 	poller.stop = true;
 	pthread_join(poller.thread, NULL);
-	return lent;
+	return away;
 }
 
 static void make_others(struct pair *p, struct end *others)
@@ -394,7 +395,7 @@ static void destroy_others(struct end *others)
 }
 
 /* The CQ was polled in vain long before: no sign that this QP is polled for. */
-static void lend__not_at_the_first_event(void **state)
+static void serving__not_at_the_first_event(void **state)
 {
 	struct pair *p = *state;
 
@@ -403,15 +404,17 @@ static void lend__not_at_the_first_event(void **state)
 	for (int i = 0; i < 50; i++)
 		poll_in_vain_once(&p->b);
 	pair_attach(p);
+	struct aw_channel *channel;
+
 	pthread_mutex_lock(&p->b.qp->lock);
-	bool wanted = aw_lend_wanted(p->b.qp);
+	const struct aw_serve_seen seen = aw_serving_at_arrival(p->b.qp, aw_now_ns(), &channel);
 
 	pthread_mutex_unlock(&p->b.qp->lock);
-	assert_false(wanted);
+	assert_int_equal(seen.polls, 0);
 }
 
 /* Who serves many at once polls the more seldom. */
-static void lend__counts_what_a_poll_serves(void **state)
+static void serving__counts_what_a_poll_serves(void **state)
 {
 	struct pair *p = *state;
 	struct end others[OTHERS];
@@ -420,15 +423,15 @@ static void lend__counts_what_a_poll_serves(void **state)
 	pair_attach(p);
 	aw_engine_fork_prepare();
 	poll_in_vain_once(&p->b);
-	uint32_t before = p->b.cq.hands.turns;
+	uint32_t before = p->b.cq.pollers.turns;
 
 	poll_in_vain_once(&p->b);
-	uint32_t between = p->b.cq.hands.turns;
+	uint32_t between = p->b.cq.pollers.turns;
 
 	end_post(&p->a, AW_OP_WRITE, &p->b, 10);
 	end_wait_cqe(&p->a);
 	poll_in_vain_once(&p->b);
-	uint32_t after = p->b.cq.hands.turns;
+	uint32_t after = p->b.cq.pollers.turns;
 
 	aw_engine_fork_done();
 	destroy_others(others);
@@ -436,19 +439,19 @@ static void lend__counts_what_a_poll_serves(void **state)
 	assert_int_equal(after, between + 2);
 }
 
-static void lend__not_where_the_poller_cannot_see_it(void **state)
+static void serving__not_where_the_poller_cannot_see_it(void **state)
 {
 	struct pair *p = *state;
 	struct end others[OTHERS];
-	bool lent;
+	bool away;
 
 	make_others(p, others);
 	full_epfd = p->b.cq.epfd;
 	pair_attach(p);
-	lent = was_lent(&p->b, &p->a);
+	away = was_away(&p->b, &p->a);
 	full_epfd = -1;
 	destroy_others(others);
-	assert_false(lent);
+	assert_false(away);
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, pair_setup, teardown)
@@ -456,19 +459,19 @@ static void lend__not_where_the_poller_cannot_see_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(lend__comes_back_to_who_watches_memory),
-		CASE(lend__survives_a_pause),
-		CASE(lend__stays_with_who_takes_receives),
-		CASE(lend__is_served_beside_who_takes_receives),
-		CASE(lend__served_where_it_cannot_come_back),
+		CASE(serving__comes_back_to_who_watches_memory),
+		CASE(serving__survives_a_pause),
+		CASE(serving__stays_with_who_takes_receives),
+		CASE(serving__is_served_beside_who_takes_receives),
+		CASE(serving__served_where_it_cannot_come_back),
 		CASE(listen__again_where_there_was_no_memory),
-		CASE(lend__comes_back_to_who_arms),
-		CASE(lend__comes_back_to_who_armed_when_busy),
-		CASE(lend__comes_back_to_who_armed_before),
-		CASE(lend__ends_with_the_qp),
-		CASE(lend__not_at_the_first_event),
-		CASE(lend__counts_what_a_poll_serves),
-		CASE(lend__not_where_the_poller_cannot_see_it),
+		CASE(serving__comes_back_to_who_arms),
+		CASE(serving__comes_back_to_who_armed_when_busy),
+		CASE(serving__comes_back_to_who_armed_before),
+		CASE(serving__ends_with_the_qp),
+		CASE(serving__not_at_the_first_event),
+		CASE(serving__counts_what_a_poll_serves),
+		CASE(serving__not_where_the_poller_cannot_see_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

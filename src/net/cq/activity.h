@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The progress thread's view of the threads that serve QPs in its place (net/qp/serve.h): the pollers of a CQ, the
+// waiters of a channel, the threads that spin on other CQs.
+#ifndef NET_ACTIVITY_H
+#define NET_ACTIVITY_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+/* Embedded in CQs and channels; zero at first. */
+struct aw_activity {
+	/*
+	 * Grows as these threads serve: with each poll in vain, each QP that a poll found ready,
+	 * each wake.
+	 */
+	_Atomic uint32_t turns;
+	/* Grows as these threads take what serving gave: with each poll that returned receives. */
+	_Atomic uint32_t takes;
+	/* guarded by net/qp/serving.c's lock */
+	TAILQ_ENTRY(aw_activity) entry; /* while these threads serve QPs */
+	uint32_t qps; /* that they serve; a QP that uses the CQ for both queues counts twice */
+	uint32_t active_seen; /* turns and takes at the last tick */
+	uint32_t turns_seen; /* turns at the last tick */
+	uint32_t idle_ticks; /* since turns or takes grew */
+	uint32_t
+		unserved_ticks; /* since turns grew: the CQ may never be empty, and so no QP be served */
+};
+
+#endif

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The rules of serve.h.
+#include "net/qp/serve.h"
+
+#include <assert.h>
+
+static const bool arrows[AW_SERVERS][AW_SERVERS] = {
+	[AW_SERVER_NONE] = { [AW_SERVER_PROGRESS] = true },
+	[AW_SERVER_PROGRESS] = { [AW_SERVER_NONE] = true,
+				 [AW_SERVER_POLLER] = true,
+				 [AW_SERVER_SPINNER] = true,
+				 [AW_SERVER_WAITER] = true },
+	[AW_SERVER_POLLER] = { [AW_SERVER_NONE] = true, [AW_SERVER_PROGRESS] = true },
+	[AW_SERVER_SPINNER] = { [AW_SERVER_NONE] = true, [AW_SERVER_PROGRESS] = true },
+	[AW_SERVER_WAITER] = { [AW_SERVER_NONE] = true, [AW_SERVER_PROGRESS] = true },
+};
+
+bool aw_serve_has_arrow(enum aw_server from, enum aw_server to)
+{
+	return arrows[from][to];
+}
+
+void aw_serve_go(enum aw_server *server, enum aw_server next)
+{
+	assert(arrows[*server][next]);
+	*server = next;
+}
+
+bool aw_serve_expects_waiter(const struct aw_serve_seen *seen, uint64_t now_ns)
+{
+	return seen->asleep || (seen->woke_ns && now_ns - seen->woke_ns < AW_AWAKE_NS);
+}
+
+/*
+ * A QP that goes to threads that poll is not served before: they find what has arrived. A thread that sleeps would be
+ * woken for it at once.
+ */
+static struct aw_serve_plan plan_arrival(const struct aw_serve_seen *seen, uint64_t now_ns)
+{
+	struct aw_serve_plan plan = { .next = seen->server, .serve = true };
+
+	if (seen->server != AW_SERVER_PROGRESS || seen->unreachable)
+		return plan;
+	if (!seen->armed && seen->polls >= AW_TURNS_MIN)
+		return (struct aw_serve_plan){ .next = AW_SERVER_POLLER };
+	if (!seen->armed && seen->spins >= AW_TURNS_MIN && seen->spinner_free)
+		return (struct aw_serve_plan){ .next = AW_SERVER_SPINNER };
+	if (aw_serve_expects_waiter(seen, now_ns) && now_ns - seen->arrival_ns < AW_BRISK_NS)
+		plan.next = AW_SERVER_WAITER;
+	return plan;
+}
+
+/*
+ * A CQ that is never empty, because other QPs fill it, keeps its pollers from serving: the progress thread does so, but
+ * not in each tick, since it takes the CPU from busy threads.
+ */
+static bool is_overdue(uint32_t unserved_ticks)
+{
+	return unserved_ticks > 0 && unserved_ticks % AW_SILENT_TICKS == 0;
+}
+
+static struct aw_serve_plan plan_tick(const struct aw_serve_seen *seen)
+{
+	uint32_t patience = seen->asleep ? AW_IDLE_TICKS : AW_SILENT_TICKS;
+	struct aw_serve_plan plan = { .next = seen->server };
+
+	if (!seen->stuck && (seen->idle_ticks >= patience || seen->armed || seen->unreachable ||
+			     seen->vain_turns >= AW_SPIN_VAIN_MAX))
+		plan.next = AW_SERVER_PROGRESS;
+	else
+		plan.serve = !seen->asleep &&
+			     (seen->idle_ticks > 0 || is_overdue(seen->unserved_ticks));
+	plan.serve |= seen->ack_late || (seen->ack_waits && plan.next != seen->server);
+	plan.look_again = seen->stuck;
+	return plan;
+}
+
+/* An acknowledgement that began to wait before the CQ was armed is sent by the tick that takes the QP back. */
+static struct aw_serve_plan plan_arm(const struct aw_serve_seen *seen)
+{
+	bool leaves = seen->armed && !seen->ack_waits && !seen->stuck;
+
+	return (struct aw_serve_plan){
+		.next = leaves ? AW_SERVER_PROGRESS : seen->server,
+		.look_again = seen->armed && !leaves,
+	};
+}
+
+struct aw_serve_plan aw_serve_plan(enum aw_serve_cause cause, const struct aw_serve_seen *seen,
+				   uint64_t now_ns)
+{
+	switch (cause) {
+	case AW_SERVE_ARRIVAL:
+		return plan_arrival(seen, now_ns);
+	case AW_SERVE_TICK:
+		return plan_tick(seen);
+	case AW_SERVE_ARM:
+		return plan_arm(seen);
+	}
+	return (struct aw_serve_plan){ .next = seen->server };
+}
+
+static uint32_t turns_of(const struct aw_activity *activity)
+{
+	return atomic_load_explicit(&activity->turns, memory_order_relaxed);
+}
+
+/*
+ * A thread that still takes receives will serve the QPs when the CQ is empty. Taking send completions proves nothing,
+ * because a thread that only posts gets them, too.
+ */
+static uint32_t activity_of(const struct aw_activity *activity)
+{
+	return turns_of(activity) + atomic_load_explicit(&activity->takes, memory_order_relaxed);
+}
+
+void aw_serve_begin_ticks(struct aw_activity *a)
+{
+	a->active_seen = activity_of(a);
+	a->turns_seen = turns_of(a);
+	a->idle_ticks = a->unserved_ticks = 0;
+}
+
+bool aw_serve_count_tick(struct aw_activity *a)
+{
+	uint32_t active = activity_of(a), turns = turns_of(a);
+
+	a->idle_ticks = active == a->active_seen ? a->idle_ticks + 1 : 0;
+	a->unserved_ticks = turns == a->turns_seen ? a->unserved_ticks + 1 : 0;
+	a->active_seen = active;
+	a->turns_seen = turns;
+	return a->idle_ticks > 0 || is_overdue(a->unserved_ticks);
+}

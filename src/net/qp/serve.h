@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Decides which threads serve a QP: receive for it, and send what is due. Pure: net/qp/serving.h says what was seen,
+// net/qp/uqp_progress.c does what is decided.
+//
+// The progress thread listens to the sockets of all QPs, which costs nothing while nobody waits for a message. Where a thread
+// of the program waits anyhow, an arrival would wake both, one of them in vain. So the progress thread leaves a QP to
+//   pollers   threads that poll the QP's CQ in vain without end
+//   spinners  threads that do so with other CQs, where the process has few CPUs (AW_SPIN_CPUS_MAX): the progress thread
+//             would have to share one with them. On more CPUs a poll in vain pays one relaxed load for this
+//   waiters   threads that sleep on the channel of its CQs, while arrivals are brisk; the socket is in their epoll set
+// and looks each tick (net/qp/times.h) whether these threads still come:
+//
+//                        polls in vain       +---------+ silent for four ticks; a CQ is armed
+//                     +--------------------->| POLLER  |------------------------------------+
+//                     |                      +---------+                                    |
+//   NONE --attach--> PROGRESS  spins         +---------+ likewise; nothing moves for it     |
+//    ^                ^ |  +---------------->| SPINNER |------------------------------------+
+//    |                | |                    +---------+                                    |
+//    |                | |    brisk arrivals  +---------+ nobody woke for ten ticks;         |
+//    |                | +------------------->| WAITER  | another channel's CQ is armed -----+
+//    |                |                      +---------+                                    |
+//    |                +---------------------------------------------------------------------+
+//    +--- from each: the QP gives its socket up; in the child of a fork the stream is the parent's
+//
+// After one silent tick the progress thread serves a QP of pollers or spinners and leaves it to them, as it does each fourth
+// tick where they never find their CQ empty.
+#ifndef NET_SERVE_H
+#define NET_SERVE_H
+
+#include "net/cq/activity.h"
+#include "net/qp/times.h"
+
+#include <stdbool.h>
+
+/* QPs of other CQs are served only by a process that may use no more CPUs, and no more than so many of them. */
+#define AW_SPIN_CPUS_MAX 2
+#define AW_SPIN_QPS_MAX 4
+
+enum aw_server {
+	AW_SERVER_NONE, /* there is no stream, or it is another process's */
+	AW_SERVER_PROGRESS,
+	AW_SERVER_POLLER,
+	AW_SERVER_SPINNER,
+	AW_SERVER_WAITER,
+	AW_SERVERS
+};
+
+enum aw_serve_cause {
+	AW_SERVE_ARRIVAL, /* the progress thread found the QP's socket ready */
+	AW_SERVE_TICK, /* its look at a QP that other threads serve */
+	AW_SERVE_ARM, /* a CQ of such a QP was armed */
+};
+
+struct aw_serve_seen {
+	enum aw_server server; /* now */
+	bool unreachable; /* an epoll set did not take the socket: other threads may not see it */
+	bool stuck; /* the progress thread cannot listen to the socket: the kernel has no memory */
+	/* a CQ is armed, and the threads of server do not wait for its event; at an arrival: any CQ is armed */
+	bool armed;
+	bool ack_waits,
+		ack_late; /* an acknowledgement waits for a post (net/qp/credit.h); for too long */
+
+	/* at an arrival, since the last one: turns of the CQs' pollers and of spinners */
+	uint32_t polls, spins;
+	bool spinner_free; /* spinners take one more QP */
+	/* at an arrival: of the channel that all armed CQs have; each 0 where there is none */
+	bool asleep; /* a thread sleeps there; in a tick: of the channel whose waiters serve the QP */
+	uint64_t woke_ns,
+		arrival_ns; /* when one woke last; when bytes came last while one was expected */
+
+	/* in a tick: ticks since any thread of server did anything, or served; turns since bytes moved */
+	uint32_t idle_ticks, unserved_ticks;
+	uint32_t vain_turns; /* of spinners */
+};
+
+struct aw_serve_plan {
+	enum aw_server next;
+	bool serve; /* the calling thread serves the QP now, and then next does */
+	bool look_again; /* the next tick looks at the QP, whatever its threads do */
+};
+
+/* A QP that cannot go to plan.next stays: the caller asks again with stuck, or at the next arrival. */
+struct aw_serve_plan aw_serve_plan(enum aw_serve_cause cause, const struct aw_serve_seen *seen,
+				   uint64_t now_ns);
+
+/* True when a thread sleeps on the channel, or woke so lately that it is expected back. */
+bool aw_serve_expects_waiter(const struct aw_serve_seen *seen, uint64_t now_ns);
+
+/* Counts a tick. True when these threads do nothing, or have served no QP for some ticks. */
+bool aw_serve_count_tick(struct aw_activity *activity);
+
+/* They have QPs from now on; their past does not count. */
+void aw_serve_begin_ticks(struct aw_activity *activity);
+
+/* The one place where a QP's server changes; asserts that the diagram above has the arrow. */
+void aw_serve_go(enum aw_server *server, enum aw_server next);
+bool aw_serve_has_arrow(enum aw_server from, enum aw_server to);
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Does what serve.c decides.
+#include "net/qp/uqp_progress.h"
+
+#include "base/clock.h"
+#include "net/mem/pool.h"
+#include "net/progress/engine.h"
+#include "net/qp/flush.h"
+#include "net/qp/uqp_sock.h"
+#include "ring/lock.h"
+#include "ring/table.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+/* Most QPs that one tick looks at and leaves where they are; where there are thousands, the next ticks go on. */
+#define LOOKS_MAX 1024
+
+static uint32_t
+	looks_due; /* only for the progress thread: QPs not yet looked at in this walk over the list */
+static pthread_once_t registered = PTHREAD_ONCE_INIT;
+
+/*
+ * The channel is chosen before the QP is served, because serving may disarm a CQ. A QP that is not served stays readable, for
+ * the threads that it goes to.
+ */
+static void serve_or_give(struct aw_uqp *qp)
+{
+	uint64_t now = aw_now_ns();
+	struct aw_channel *channel;
+
+	if (qp->fd < 0)
+		return;
+	const struct aw_serve_seen seen = aw_serving_at_arrival(qp, now, &channel);
+	const struct aw_serve_plan plan = aw_serve_plan(AW_SERVE_ARRIVAL, &seen, now);
+
+	if (plan.serve)
+		aw_uqp_serve(qp);
+	if (plan.next != seen.server && qp->fd >= 0)
+		aw_uqp_leave_to(qp, plan.next, plan.next == AW_SERVER_WAITER ? channel : NULL);
+}
+
+void aw_uqp_on_event(uint32_t handle)
+{
+	aw_uqp_with(handle, serve_or_give);
+}
+
+/*
+ * For a stream that is ending this is the end: a peer that does not answer our FIN loses its
+ * connection. For any other it is the time to try again for memory or for a receive.
+ */
+static void meet_deadline(struct aw_uqp *qp)
+{
+	qp->retry_due = false;
+	if (qp->fd < 0)
+		return;
+	if (qp->ending)
+		aw_uqp_end_in_time(qp);
+	aw_uqp_serve(qp);
+}
+
+void aw_uqp_on_deadline(uint32_t handle)
+{
+	aw_uqp_with(handle, meet_deadline);
+}
+
+/* With the list's lock and the QP's. False: the kernel has no memory for the epoll set, and the QP stays. */
+static bool take_back(struct aw_uqp *qp)
+{
+	if (aw_uqp_listen_again(qp) != 0)
+		return false;
+	aw_serving_take_back(qp);
+	return true;
+}
+
+/* With the list's lock and the QP's: asks, and moves the QP. True when the QP is to be served now. */
+static bool judge(struct aw_uqp *qp, enum aw_serve_cause cause, struct aw_serve_seen *seen)
+{
+	struct aw_serve_plan plan = aw_serve_plan(cause, seen, 0);
+
+	if (plan.next != seen->server && !take_back(qp)) {
+		seen->stuck = true;
+		plan = aw_serve_plan(cause, seen, 0);
+	}
+	if (plan.look_again)
+		aw_serving_look_again();
+	return plan.serve;
+}
+
+/*
+ * Looks at one QP. True when it stays away. A QP whose lock is taken does, and the next tick looks again. *due: its handle
+ * where it is to be served, or AW_TABLE_NONE.
+ */
+static bool look(struct aw_uqp *qp, uint32_t *due)
+{
+	*due = AW_TABLE_NONE;
+	if (aw_trylock(&qp->lock) != 0) {
+		aw_serving_look_again();
+		return true;
+	}
+	struct aw_serve_seen seen = aw_serving_in_tick(qp);
+
+	if (judge(qp, AW_SERVE_TICK, &seen))
+		*due = qp->handle;
+	bool stays = aw_serving_is_away(&qp->serving);
+
+	aw_unlock(&qp->lock);
+	return stays;
+}
+
+/* Gives the list's lock back meanwhile: a QP that is served may end and leave the list. */
+static void look_around(void)
+{
+	struct aw_uqp *qp;
+	uint32_t due, stay = 0;
+
+	for (; looks_due > 0 && stay < LOOKS_MAX && (qp = aw_serving_to_look_at()); looks_due--) {
+		stay += look(qp, &due);
+		if (due == AW_TABLE_NONE)
+			continue;
+		aw_serving_unlock();
+		aw_uqp_on_wake(due);
+		aw_serving_lock();
+	}
+}
+
+/* Returns the next time, or 0 when no QP is away. */
+static uint64_t tick(uint64_t now_ns)
+{
+	(void)now_ns;
+	aw_serving_lock();
+	if (aw_serving_count_ticks())
+		looks_due = aw_serving_count();
+	look_around();
+	bool more = aw_serving_count() > 0;
+
+	aw_serving_unlock();
+	return more ? aw_now_ns() + AW_TICK_NS : 0;
+}
+
+void aw_uqp_take_back(const struct aw_cq *cq)
+{
+	struct aw_uqp *qp, *next;
+
+	aw_serving_lock();
+	for (qp = aw_serving_first(); qp; qp = next) {
+		next = TAILQ_NEXT(qp, serving.entry);
+		if (qp->attr.send_cq != cq && qp->attr.recv_cq != cq)
+			continue;
+		/* A tick looks at a QP that is busy now, and finds the CQ armed. */
+		if (aw_trylock(&qp->lock) != 0) {
+			aw_serving_look_again();
+			continue;
+		}
+		struct aw_serve_seen seen = aw_serving_at_arm(qp, cq);
+
+		(void)judge(qp, AW_SERVE_ARM, &seen);
+		aw_unlock(&qp->lock);
+	}
+	aw_serving_unlock();
+}
+
+static void set_tick(void)
+{
+	aw_engine_set_tick(AW_TICK_SERVE, tick);
+}
+
+static const struct aw_uqp_calls calls = {
+	.on_event = aw_uqp_on_event,
+	.on_deadline = aw_uqp_on_deadline,
+	.on_delivered = aw_uqp_on_delivered,
+};
+
+int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream)
+{
+	pthread_once(&registered, set_tick);
+	aw_flush_begin();
+	aw_lock(&qp->lock);
+	int err = qp->attached || qp->core.state != AW_QP_IDLE ? EINVAL : 0;
+
+	if (!err && !aw_pool_warm())
+		err = ENOMEM;
+	if (!err)
+		err = aw_uqp_take_socket(qp, to, stream, &calls);
+	/* The progress thread receives what the peer has sent already. */
+	if (!err)
+		aw_uqp_push(qp);
+	aw_uqp_unlock(qp);
+	return err;
+}
