@@ -195,8 +195,98 @@ static void threads_ask(int fd)
 		pthread_join(threads[i], NULL);
 }
 
+#define MIXED 6000000
+#define UNREAD 100000 /* so many bytes, of a reader that waits, leave the pair little room */
+#define LOOKS 20000
+#define UNDER_WAY 8
+
+static uint8_t mixed_octet(size_t at)
+{
+	return (uint8_t)(at * 31 + (at >> 8));
+}
+
+/* Has the peer run into a full pair, endpoint and pump now and then. A pair of small pieces is full with fewer bytes. */
+static void fall_behind(int fd)
+{
+	int there = 0;
+
+	for (int looks = 0; looks < LOOKS && there < UNREAD; looks++)
+		NEED(ioctl(fd, FIONREAD, &there) == 0);
+}
+
+static size_t read_some_way(int fd, size_t len)
+{
+	struct iwarp_completion done;
+	ssize_t got;
+
+	switch (draw(0, 2)) {
+	case 0:
+		got = syscall(SYS_read, fd, page, len);
+		break;
+	case 1:
+		got = read(fd, page, len);
+		break;
+	default:
+		NEED(iwarp_recv_async(fd, page, len, 0) == 0);
+		done = next_completion(fd);
+		NEED(!done.error);
+		got = (ssize_t)done.bytes;
+	}
+	NEED(got > 0);
+	return (size_t)got;
+}
+
+static void mixed_serve(int fd)
+{
+	for (size_t at = 0, got; at < MIXED; at += got) {
+		if (!draw(0, 30))
+			fall_behind(fd);
+		got = read_some_way(fd, draw(1, PAGE));
+		for (size_t i = 0; i < got; i++)
+			NEED(page[i] == mixed_octet(at + i));
+	}
+	write_all(fd, "", 1);
+}
+
+/* Octets keep their order, whichever way they go, also where each way is full. */
+static void mixed_ask(int fd)
+{
+	static uint8_t sent[UNDER_WAY][PAGE];
+	size_t lens[UNDER_WAY], first = 0, next = 0;
+	char done;
+
+	for (size_t at = 0, len; at < MIXED; at += len) {
+		uint8_t *from = sent[next % UNDER_WAY];
+
+		if (next - first == UNDER_WAY)
+			await(fd, first, lens[first % UNDER_WAY], 0), first++;
+		len = draw(1, PAGE) % (MIXED - at) + 1;
+		len = len < PAGE ? len : PAGE;
+		for (size_t i = 0; i < len; i++)
+			from[i] = mixed_octet(at + i);
+		switch (draw(0, 2)) {
+		case 0:
+			NEED(syscall(SYS_write, fd, from, len) == (ssize_t)len);
+			break;
+		case 1:
+			write_all(fd, from, len);
+			break;
+		default:
+			NEED(iwarp_send_async(fd, from, len, next) == 0);
+			lens[next++ % UNDER_WAY] = len;
+		}
+	}
+	for (; first < next; first++)
+		await(fd, first, lens[first % UNDER_WAY], 0);
+	read_all(fd, &done, 1);
+}
+
 const struct scene direct_scenes[] = {
-	{ "notes", notes_serve, notes_ask, 0 },	   { "ways", each_serve, ways_ask, 0 },
-	{ "signals", each_serve, signals_ask, 0 }, { "shut", each_serve, shut_ask, 0 },
-	{ "threads", each_serve, threads_ask, 0 }, { NULL, NULL, NULL, 0 },
+	{ "notes", notes_serve, notes_ask, 0 },
+	{ "ways", each_serve, ways_ask, 0 },
+	{ "signals", each_serve, signals_ask, 0 },
+	{ "shut", each_serve, shut_ask, 0 },
+	{ "threads", each_serve, threads_ask, 0 },
+	{ "mixed", mixed_serve, mixed_ask, 0 },
+	{ NULL, NULL, NULL, 0 },
 };

@@ -83,11 +83,11 @@ static void ext_destroy(struct aw_ext *ext)
 		 * ext
 		 */
 		return;
-	close_fd(&ext->far);
+	close_fd(&ext->pump.far);
 	close_fd(&ext->tcp);
 	close_fd(&ext->wake);
 	close_fd(&ext->cq_fd);
-	free(ext->buffer);
+	aw_pump_fini(&ext->pump);
 	free_ops(&ext->done);
 	pthread_mutex_destroy(&ext->lock);
 	pthread_mutex_destroy(&ext->cq_lock);
@@ -155,7 +155,7 @@ void aw_ext_pump_end(struct aw_ext *ext)
 
 	(void)aw_xs_ep_shutdown(ext->ep, SHUT_RDWR);
 	pthread_mutex_lock(&ext->lock);
-	close_fd(&ext->far);
+	close_fd(&ext->pump.far);
 	close_fd(&ext->tcp);
 	pthread_mutex_unlock(&ext->lock);
 	pthread_mutex_lock(&table_lock);
@@ -183,7 +183,7 @@ static void await_sent(struct aw_ext *ext, int64_t until_ns)
 	do {
 		pthread_mutex_lock(&ext->lock);
 		aw_ext_progress(ext);
-		more = !ext->error && !ext->out_forwarded && !aw_ext_may_send(ext);
+		more = !ext->error && !ext->pump.out.eof_forwarded && !aw_ext_may_send(ext);
 		pthread_mutex_unlock(&ext->lock);
 		left_ns = until_ns - aw_now_ns();
 		if (left_ns <= 0 || aw_xs_ep_drain(ext->ep, left_ns) != 0)
@@ -255,7 +255,7 @@ static void forget_in_child(void)
 	pthread_mutex_init(&table_lock, NULL);
 	TAILQ_FOREACH(ext, &table, entry)
 	{
-		close_fd(&ext->far);
+		close_fd(&ext->pump.far);
 		close_fd(&ext->tcp);
 		close_fd(&ext->wake);
 	}
@@ -335,8 +335,7 @@ static int ext_init(struct aw_ext *ext, const struct aw_ext_request *request)
 	ext->tcp = fcntl(request->tcp, F_DUPFD_CLOEXEC, request->tcp);
 	if (ext->tcp < 0 || ext->wake < 0 || ext->cq_fd < 0)
 		return errno;
-	ext->buffer = malloc(AW_EXT_BUFFER);
-	return ext->buffer ? 0 : ENOMEM;
+	return aw_pump_init(&ext->pump);
 }
 
 static void table_add(struct aw_ext *ext)
@@ -349,13 +348,12 @@ static void table_add(struct aw_ext *ext)
 
 static int ext_begin(struct aw_ext *ext, const struct aw_ext_request *request)
 {
-	int on = 1, error = aw_ext_connect(ext, request);
+	int error = aw_ext_connect(ext, request);
 
 	if (error)
 		return error;
 	pthread_once(&once, register_handlers);
-	/* The peer receives urgent bytes in line. */
-	setsockopt(ext->far, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+	aw_line_ep_init(&ext->line, ext->ep);
 	table_add(ext);
 	error = aw_thread_start(aw_ext_pump, ext);
 	if (error)
@@ -378,7 +376,11 @@ static int ext_start(const struct aw_ext_request *request)
 	ext = calloc(1, sizeof(*ext));
 	if (!ext)
 		return close_and_fail(request, ENOMEM);
-	ext->far = request->far;
+	ext->pump = (struct aw_pump){
+		.far = request->far,
+		.line = &ext->line.line,
+		.all_in_line = true,
+	};
 	error = ext_init(ext, request);
 	if (error)
 		close(request->tcp);

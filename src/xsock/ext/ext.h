@@ -15,9 +15,9 @@
 
 #include "anywarp/sockets.h"
 #include "xsock/endpoint/ep.h"
+#include "xsock/endpoint/pump.h"
 #include "xsock/ext/calls.h"
 
-#define AW_EXT_BUFFER 65536 /* bytes moved at once between the pair and the endpoint */
 #define AW_EXT_OPS_MAX 4096 /* operations whose completion the program has not taken */
 
 /* An operation; later its completion. */
@@ -49,7 +49,8 @@ extern _Atomic(unsigned) aw_ext_directs;
 struct aw_ext {
 	/* fixed after start */
 	struct aw_xs_ep *ep;
-	int far, wake, cq_fd;
+	struct aw_line_ep line; /* the endpoint, as the pump sees it */
+	int wake, cq_fd;
 	int tcp; /* a duplicate of the TCP socket, for its options */
 	ino_t ino;
 	pid_t pid;
@@ -64,15 +65,10 @@ struct aw_ext {
 	bool closed; /* the program has closed its last fd */
 
 	pthread_mutex_t lock;
-	uint8_t *buffer; /* of AW_EXT_BUFFER, for bytes on their way; empty between calls */
-	/* out: to the peer; in: from the peer. The endpoint, or the pair, had no room for the other's bytes */
-	bool out_full, in_full;
-	uint64_t taken; /* bytes received from the pair */
-	bool out_ended, out_forwarded; /* the program writes no more; the endpoint was shut down */
-	bool in_ended, in_forwarded; /* the peer writes no more; the pair was shut down */
+	struct aw_pump pump; /* between the pair and the line */
+	bool out_full; /* the endpoint has no room for the pair's bytes */
 	bool leaving; /* exit(3) has begun: the program writes no more than the pair holds */
 	bool pump_ended;
-	int out_error; /* the errno that a send has met: the connection's, once all that came is read; or 0 */
 	int error; /* the errno that the connection ended with, or 0 */
 	bool error_returned;
 	struct aw_ext_ops sends, recvs;
@@ -119,7 +115,7 @@ static inline int aw_ext_fail(int error)
 	return -1;
 }
 
-/* ext_pump.c: moves bytes both ways until neither direction can. The caller holds ext.lock. */
+/* ext_pump.c: moves bytes, and serves sends and receives, until nothing can move. The caller holds ext.lock. */
 void aw_ext_progress(struct aw_ext *ext);
 /* Called when a post completes, which was counted in ext->posted before it was made. */
 void aw_ext_complete_post(struct aw_ext *ext);
@@ -142,6 +138,8 @@ void aw_ext_let_go(struct aw_ext *ext);
 void aw_ext_forward_end_in(struct aw_ext *ext);
 
 /* ext_direct.c. The caller holds ext.lock. */
+/* Returns whether the pair holds bytes. kind: FIONREAD: the program's, TIOCOUTQ: the peer's. */
+bool aw_ext_is_queued(const struct aw_ext *ext, unsigned long kind);
 /* Returns whether the endpoint takes bytes that nothing in the pair goes before. */
 bool aw_ext_may_send(const struct aw_ext *ext);
 /* Has the pump serve the peer's bytes again; a thread that waits for them returns to the pair. */

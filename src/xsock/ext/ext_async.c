@@ -14,21 +14,21 @@ static uint64_t in_pair(const struct aw_ext *ext)
 {
 	int bytes = 0;
 
-	return ioctl(ext->far, FIONREAD, &bytes) == 0 && bytes > 0 ? (uint64_t)bytes : 0;
+	return ioctl(ext->pump.far, FIONREAD, &bytes) == 0 && bytes > 0 ? (uint64_t)bytes : 0;
 }
 
 int aw_ext_send_error(const struct aw_ext *ext)
 {
 	if (ext->error)
 		return ext->error;
-	return ext->pump_ended || ext->out_forwarded ? EPIPE : 0;
+	return ext->pump_ended || ext->pump.out.eof_forwarded ? EPIPE : 0;
 }
 
 void aw_ext_queue_send(struct aw_ext_op *op)
 {
 	struct aw_ext *ext = op->ext;
 
-	op->mark = ext->taken + in_pair(ext);
+	op->mark = ext->pump.taken + in_pair(ext);
 	TAILQ_INSERT_TAIL(&ext->sends, op, entry);
 	aw_ext_progress(ext);
 	aw_ext_wake(ext);
@@ -89,7 +89,7 @@ static bool take_from_pair(struct aw_ext_op *op, int fd)
 
 	if (ioctl(fd, FIONREAD, &waiting) == 0 && waiting > 0)
 		got = recv(fd, op->to, op->bytes, MSG_DONTWAIT);
-	if (got <= 0 && !op->ext->in_forwarded)
+	if (got <= 0 && !op->ext->pump.in.eof_forwarded)
 		return false;
 	op->moved = got > 0 ? (size_t)got : 0;
 	aw_ext_op_complete(op, got > 0 ? 0 : error_of_end(op->ext));

@@ -4,8 +4,9 @@
 // poll(2) and stdio see; bytes that are in it go first. While reads are direct, the pump leaves the
 // peer's bytes alone; it serves them again when no read has come for PATIENCE_MS.
 //
-// The pump takes from the pair what the endpoint has room for and keeps no bytes itself; a byte
-// that goes through it costs two wake-ups a message at each end. A poll, epoll_ctl, FIONREAD,
+// The pump takes from the pair what the endpoint has room for and keeps a part of a message at the
+// most, which a direct write or read waits for; a byte that goes through it costs two wake-ups a
+// message at each end. A poll, epoll_ctl, FIONREAD,
 // shutdown for reading, SO_RCVLOWAT, a second reading thread and iwarp_recv_async end direct reads
 // at once (aw_ext_end_direct). A signal handler that has interrupted a waiting read, and a process
 // in a sandbox, use the pair.
@@ -75,18 +76,18 @@ void aw_ext_review_direct(struct aw_ext *ext, bool slept)
 	ext->patience_ms = ext->direct && (used || !ext->reading) ? PATIENCE_MS : -1;
 }
 
-/* Returns whether the pair holds bytes. kind: FIONREAD: the program's, TIOCOUTQ: the peer's. */
-static bool is_queued(const struct aw_ext *ext, unsigned long kind)
+bool aw_ext_is_queued(const struct aw_ext *ext, unsigned long kind)
 {
 	int bytes = 0;
 
-	return ioctl(ext->far, kind, &bytes) != 0 || bytes > 0;
+	return ioctl(ext->pump.far, kind, &bytes) != 0 || bytes > 0;
 }
 
 bool aw_ext_may_send(const struct aw_ext *ext)
 {
-	return ext->pid == getpid() && !ext->error && !ext->pump_ended && !ext->out_ended &&
-	       !ext->leaving && TAILQ_EMPTY(&ext->sends) && !is_queued(ext, FIONREAD);
+	return ext->pid == getpid() && !ext->error && !ext->pump_ended && !ext->pump.out.eof &&
+	       !ext->leaving && TAILQ_EMPTY(&ext->sends) && !ext->pump.out.len &&
+	       !aw_ext_is_queued(ext, FIONREAD);
 }
 
 ssize_t aw_ext_stream_send(int fd, const struct iovec *iov, int n, int flags)
@@ -111,21 +112,21 @@ ssize_t aw_ext_stream_send(int fd, const struct iovec *iov, int n, int flags)
 /* Returns whether the program has read all of the pair: the next bytes are the endpoint's. */
 static bool is_pair_read(struct aw_ext *ext)
 {
-	ext->pair_used = ext->pair_used && is_queued(ext, TIOCOUTQ);
-	return !ext->pair_used;
+	ext->pair_used = ext->pair_used && aw_ext_is_queued(ext, TIOCOUTQ);
+	return !ext->pair_used && !ext->pump.in.len;
 }
 
 /* Returns whether a read may take the peer's bytes from the endpoint, after those in the pair. */
 static bool may_receive(struct aw_ext *ext)
 {
-	return ext->pid == getpid() && !ext->error && !ext->pump_ended && !ext->in_ended &&
+	return ext->pid == getpid() && !ext->error && !ext->pump_ended && !ext->pump.in.eof &&
 	       !atomic_load(&ext->polled) && TAILQ_EMPTY(&ext->recvs);
 }
 
 /* The peer's end is the pair's, too: later reads, and other processes, find it there. */
 static void end_reads(struct aw_ext *ext)
 {
-	ext->in_ended = true;
+	ext->pump.in.eof = true;
 	aw_ext_forward_end_in(ext);
 	wake_pump(ext);
 }

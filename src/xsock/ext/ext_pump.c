@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Moves bytes between the program's pair and the endpoint, as far as each takes them. Any call may
-// do so. The pump is a thread that does it while no call is made; it also sees the connection's
-// end. Functions before aw_ext_wake() need ext.lock, but for the endpoint's callback
-// complete_part().
+// The engine's part of the pump (endpoint/pump.h): sends and receives that do not go through the pair keep their place among the bytes
+// that do. Any call may have the pump move bytes; a thread does it while no call is made, and also sees the connection's end. Functions before
+// aw_ext_wake() need ext.lock, but for the endpoint's callback complete_part().
 #define _GNU_SOURCE /* POLLRDHUP */
 #include "xsock/ext/ext.h"
 
@@ -11,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -68,8 +68,16 @@ static void fail_all(struct aw_ext *ext, int error)
 	fail_queued(ext, error);
 	while (!TAILQ_EMPTY(&ext->recvs))
 		complete_recv(ext, error);
-	ext->out_ended = ext->out_forwarded = ext->in_ended = ext->in_forwarded = true;
-	shutdown(ext->far, SHUT_RDWR);
+	ext->pump.out.eof = ext->pump.out.eof_forwarded = true;
+	ext->pump.in.eof = ext->pump.in.eof_forwarded = true;
+	shutdown(ext->pump.far, SHUT_RDWR);
+}
+
+/* The line takes no more of the program's bytes. */
+static void end_sends(struct aw_ext *ext, int error)
+{
+	fail_queued(ext, error);
+	ext->pump.out.eof = ext->pump.out.eof_forwarded = true;
 }
 
 void aw_ext_fail_sends(struct aw_ext *ext, ssize_t result)
@@ -78,11 +86,8 @@ void aw_ext_fail_sends(struct aw_ext *ext, ssize_t result)
 
 	if (!error)
 		error = (int)-result;
-	if (error != EPIPE && !ext->out_error)
-		ext->out_error = error;
-	fail_queued(ext, error);
-	ext->out_ended = ext->out_forwarded = true;
-	shutdown(ext->far, SHUT_RD);
+	aw_pump_refuse(&ext->pump, error);
+	end_sends(ext, error);
 }
 
 void aw_ext_fail_with(struct aw_ext *ext, ssize_t result)
@@ -121,52 +126,31 @@ void aw_ext_let_go(struct aw_ext *ext)
 		aw_ext_fail_with(ext, -ENOMEM);
 }
 
-static bool send_span(struct aw_ext *ext, const uint8_t *bytes, size_t len, size_t *sent)
+/* Returns whether all bytes of the pair that go before the send are with the endpoint. */
+static bool is_due(const struct aw_ext *ext, const struct aw_ext_op *send)
 {
-	struct iovec iov = { .iov_base = (void *)bytes, .iov_len = len };
-	ssize_t taken = aw_xs_ep_send(ext->ep, &iov, 1, 0);
+	const struct aw_pump *pump = &ext->pump;
 
-	if (taken < 0 && taken != -EAGAIN)
-		aw_ext_fail_sends(ext, taken);
-	if (taken <= 0)
-		return false;
-	*sent += (size_t)taken;
-	return true;
+	return send && !pump->out.len && (send->mark == pump->taken || pump->out.eof);
 }
 
-/* Returns whether the pair's bytes are due: there are some before the place of the first send. */
-static bool is_pair_due(const struct aw_ext *ext)
+/* Moves what the pair has, up to the place of the first send. */
+static bool push_pair(struct aw_ext *ext, short ready)
 {
 	const struct aw_ext_op *send = TAILQ_FIRST(&ext->sends);
+	struct aw_pump *pump = &ext->pump;
+	bool moved;
 
-	return !ext->out_ended && (!send || send->mark != ext->taken);
-}
-
-/* Sends what the pair has, up to the place of the first send, as far as the endpoint has room. */
-static bool push_pair(struct aw_ext *ext)
-{
-	struct aw_ext_op *send = TAILQ_FIRST(&ext->sends);
-	size_t limit, sent = 0;
-	ssize_t got;
-
-	ext->out_full = false;
-	if (!is_pair_due(ext))
+	if (is_due(ext, send))
 		return false;
-	limit = aw_xs_ep_room(ext->ep);
-	ext->out_full = !limit;
-	if (ext->out_full)
-		return false;
-	if (limit > AW_EXT_BUFFER)
-		limit = AW_EXT_BUFFER;
-	if (send && send->mark - ext->taken < limit)
-		limit = (size_t)(send->mark - ext->taken);
-	got = recv(ext->far, ext->buffer, limit, MSG_DONTWAIT);
-	if (got == 0 || (got < 0 && (errno != EAGAIN || ext->leaving) && errno != EINTR))
-		ext->out_ended = true;
-	if (got <= 0)
-		return false;
-	ext->taken += (uint64_t)got;
-	return send_span(ext, ext->buffer, (size_t)got, &sent);
+	moved = aw_pump_out(pump, ready, send ? (size_t)(send->mark - pump->taken) : SIZE_MAX);
+	if (pump->out.refused && !pump->out.eof)
+		end_sends(ext, pump->error ? pump->error : EPIPE);
+	if (moved || !ext->leaving || pump->out.eof || pump->out.len ||
+	    aw_ext_is_queued(ext, FIONREAD))
+		return moved;
+	pump->out.eof = true;
+	return true;
 }
 
 /* A part of a zero-copy send has completed. The endpoint calls it under its lock. */
@@ -206,10 +190,18 @@ static bool send_zero(struct aw_ext *ext, struct aw_ext_op *op)
 	return false;
 }
 
-/* Returns whether all bytes of the pair that go before the send have been received. */
-static bool is_due(const struct aw_ext *ext, const struct aw_ext_op *send)
+static bool send_copied(struct aw_ext *ext, struct aw_ext_op *op)
 {
-	return send && (send->mark == ext->taken || ext->out_ended);
+	struct iovec iov = { .iov_base = (void *)(op->from + op->moved),
+			     .iov_len = op->bytes - op->moved };
+	ssize_t taken = aw_xs_ep_send(ext->ep, &iov, 1, 0);
+
+	if (taken < 0 && taken != -EAGAIN)
+		aw_ext_fail_sends(ext, taken);
+	if (taken <= 0)
+		return false;
+	op->moved += (size_t)taken;
+	return true;
 }
 
 static bool push_send(struct aw_ext *ext)
@@ -219,33 +211,26 @@ static bool push_send(struct aw_ext *ext)
 
 	if (!is_due(ext, op))
 		return false;
-	sent = op->zero_copy
-		       ? send_zero(ext, op)
-		       : send_span(ext, op->from + op->moved, op->bytes - op->moved, &op->moved);
+	sent = op->zero_copy ? send_zero(ext, op) : send_copied(ext, op);
 	if (sent && op->moved == op->bytes)
 		dequeue_send(op, 0);
 	return sent;
 }
 
-static void forward_end_out(struct aw_ext *ext)
+/* Receives into the first receive's memory: what the pump holds comes before what the endpoint has. Returns how many bytes; 0: none came. */
+static size_t fill_recv(struct aw_ext *ext, const struct aw_ext_op *op)
 {
-	if (!ext->out_ended || ext->out_forwarded || !TAILQ_EMPTY(&ext->sends))
-		return;
-	ext->out_forwarded = true;
-	(void)aw_xs_ep_shutdown(ext->ep, SHUT_WR);
-}
-
-/* Receives into buf. Returns how many bytes; 0: nothing came. */
-static size_t receive_span(struct aw_ext *ext, uint8_t *buf, size_t len, int flags)
-{
-	struct iovec iov = { .iov_base = buf, .iov_len = len };
+	struct iovec iov = { .iov_base = op->to, .iov_len = op->bytes };
+	struct aw_pump *pump = &ext->pump;
 	ssize_t came;
 
-	if (ext->in_ended)
+	if (pump->in.len)
+		return aw_pump_take(pump, op->to, op->bytes);
+	if (pump->in.eof)
 		return 0;
-	came = aw_xs_ep_recv(ext->ep, &iov, 1, flags);
+	came = aw_xs_ep_recv(ext->ep, &iov, 1, 0);
 	if (came == 0)
-		ext->in_ended = true;
+		pump->in.eof = true;
 	else if (came < 0 && came != -EAGAIN)
 		aw_ext_fail_with(ext, came);
 	return came > 0 ? (size_t)came : 0;
@@ -255,47 +240,33 @@ static size_t receive_span(struct aw_ext *ext, uint8_t *buf, size_t len, int fla
 static bool serve_recv(struct aw_ext *ext)
 {
 	struct aw_ext_op *op = TAILQ_FIRST(&ext->recvs);
-	size_t moved = receive_span(ext, op->to, op->bytes, 0);
+	size_t moved = fill_recv(ext, op);
 
 	/* A failure has ended all receives. */
-	if (TAILQ_EMPTY(&ext->recvs) || (!moved && !ext->in_ended))
+	if (TAILQ_EMPTY(&ext->recvs) || (!moved && !ext->pump.in.eof))
 		return false;
 	op->moved = moved;
 	complete_recv(ext, 0);
 	return true;
 }
 
-/* Moves bytes to the pair. If the program reads no more, they are dropped. */
-static bool put_to_pair(struct aw_ext *ext)
+static bool progress_in(struct aw_ext *ext, short ready)
 {
-	size_t came = receive_span(ext, ext->buffer, AW_EXT_BUFFER, MSG_PEEK);
-	ssize_t put;
+	bool moved;
 
-	if (!came)
-		return false;
-	put = send(ext->far, ext->buffer, came, MSG_DONTWAIT | MSG_NOSIGNAL);
-	ext->in_full = put < 0 && (errno == EAGAIN || errno == EINTR);
-	if (ext->in_full)
-		return false;
-	(void)receive_span(ext, ext->buffer, put < 0 ? came : (size_t)put, 0);
-	ext->pair_used = true;
-	return true;
-}
-
-static bool progress_in(struct aw_ext *ext)
-{
-	ext->in_full = false;
 	if (!TAILQ_EMPTY(&ext->recvs))
 		return serve_recv(ext);
-	return !ext->direct && put_to_pair(ext);
+	if (ext->direct && !ext->pump.in.len)
+		return false;
+	moved = aw_pump_in(&ext->pump, ready);
+	ext->pair_used |= moved;
+	return moved;
 }
 
 void aw_ext_forward_end_in(struct aw_ext *ext)
 {
-	if (!ext->in_ended || ext->in_forwarded)
-		return;
-	ext->in_forwarded = true;
-	shutdown(ext->far, SHUT_WR);
+	if (ext->pump.in.eof && !ext->pump.in.eof_forwarded)
+		(void)aw_pump_in(&ext->pump, 0);
 }
 
 static bool is_ended(struct aw_ext *ext)
@@ -303,50 +274,57 @@ static bool is_ended(struct aw_ext *ext)
 	return aw_xs_ep_state(ext->ep) >= AW_XS_CLOSED;
 }
 
+static bool are_ends_forwarded(const struct aw_ext *ext)
+{
+	return ext->pump.out.eof_forwarded && ext->pump.in.eof_forwarded;
+}
+
 /* Notes whether the completion of a post wakes the pump. */
 static void note_wake_on_done(struct aw_ext *ext)
 {
-	atomic_store(&ext->wake_on_done,
-		     !TAILQ_EMPTY(&ext->sends) || (ext->out_forwarded && ext->in_forwarded));
+	atomic_store(&ext->wake_on_done, !TAILQ_EMPTY(&ext->sends) || are_ends_forwarded(ext));
 }
 
-static void move_bytes(struct aw_ext *ext)
+/* Returns whether the pump waits for the program's bytes: no send goes before them. */
+static bool is_pair_due(const struct aw_ext *ext)
 {
-	bool more = true;
-
-	while (more && !ext->error) {
-		more = push_pair(ext);
-		more = push_send(ext) || more;
-		more = progress_in(ext) || more;
-	}
+	return !ext->pump.out.len && !ext->pump.out.eof && !is_due(ext, TAILQ_FIRST(&ext->sends));
 }
 
 void aw_ext_progress(struct aw_ext *ext)
 {
+	struct aw_pump *pump = &ext->pump;
+	bool more = true;
+	short ready = 0;
+
 	if (ext->pump_ended)
 		return;
 	note_wake_on_done(ext);
-	(void)aw_xs_ep_ready(ext->ep);
-	move_bytes(ext);
-	/* The peer's bytes come before the failure that a send has met. */
-	if (ext->out_error && ext->in_ended)
-		fail_all(ext, ext->out_error);
+	while (more && !ext->error) {
+		ready = aw_xs_ep_ready(ext->ep);
+		more = push_pair(ext, ready);
+		more = push_send(ext) || more;
+		more = progress_in(ext, ready) || more;
+		/* The peer's bytes come before the failure that a send has met. */
+		if (pump->error && pump->in.eof && !pump->in.len)
+			fail_all(ext, pump->error);
+	}
 	if (ext->error)
 		return;
-	forward_end_out(ext);
+	ext->out_full = pump->out.len || (is_pair_due(ext) && !(ready & POLLOUT));
 	aw_ext_forward_end_in(ext);
 	/* A peer that is gone takes no more bytes. */
-	if (ext->in_forwarded && is_ended(ext))
-		ext->out_ended = ext->out_forwarded = true;
+	if (pump->in.eof_forwarded && is_ended(ext))
+		pump->out.eof = pump->out.eof_forwarded = true;
 	note_wake_on_done(ext);
 }
 
-/* Returns the events that the pump should wait for on far. */
+/* Returns the events that the pump should wait for on the far end. */
 static short far_events(const struct aw_ext *ext)
 {
 	bool reads = !ext->out_full && is_pair_due(ext);
 
-	return (short)((reads ? POLLIN : 0) | (ext->in_full ? POLLOUT : 0));
+	return (short)((reads ? POLLIN : 0) | (ext->pump.in.len ? POLLOUT : 0));
 }
 
 /* Returns whether the pump has to see the endpoint's events. */
@@ -360,7 +338,7 @@ void aw_ext_wake(struct aw_ext *ext)
 {
 	if (!ext->asleep ||
 	    (far_events(ext) == ext->far_events && (ext->serves_ep || !serves_ep(ext)) &&
-	     !ext->error && !(ext->out_forwarded && ext->in_forwarded)))
+	     !ext->error && !are_ends_forwarded(ext)))
 		return;
 	ext->asleep = false; /* one wake-up is enough */
 	(void)eventfd_write(ext->wake, 1);
@@ -373,7 +351,7 @@ static bool has_ended(struct aw_ext *ext, short far_revents)
 
 	if (atomic_load(&ext->posted) && !(ext->leaving && is_ended(ext)))
 		return false;
-	return ext->error || (ext->out_forwarded && (ext->in_forwarded || gone));
+	return ext->error || (ext->pump.out.eof_forwarded && (ext->pump.in.eof_forwarded || gone));
 }
 
 /* Returns what to poll far for. POLLHUP is reported for ever: once seen, far is left out. */
@@ -381,7 +359,7 @@ static struct pollfd poll_far(const struct aw_ext *ext, short far_revents)
 {
 	bool left_out = far_revents & POLLHUP && !ext->far_events;
 
-	return (struct pollfd){ .fd = left_out ? -1 : ext->far, .events = ext->far_events };
+	return (struct pollfd){ .fd = left_out ? -1 : ext->pump.far, .events = ext->far_events };
 }
 
 /*
@@ -399,7 +377,7 @@ static short wanted_events(struct aw_ext *ext, int *timeout_ms)
 	out = ext->out_full;
 	*timeout_ms = !out && is_due(ext, send) && send->zero_copy ? ZERO_RETRY_MS : -1;
 	out = out || (is_due(ext, send) && !send->zero_copy);
-	in = !ext->direct && !ext->in_ended && !ext->in_full;
+	in = !ext->direct && !ext->pump.in.eof && !ext->pump.in.len;
 	pthread_mutex_unlock(&ext->lock);
 	return (short)((out ? POLLOUT : 0) | (in ? POLLIN : 0));
 }

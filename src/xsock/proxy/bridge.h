@@ -1,26 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A bridge moves bytes between a line (line.h) and the far end of a socket pair. The near end of
-// the pair is the program's fd. A bridge never loses or doubles a byte: while one side does not
-// take the bytes of a direction, the bridge does not read from the other side. Only the proxy
-// process's one thread calls these functions; there is no lock.
-//
-// A bridge has two directions, out (from the program) and in, which change independently.
-//
-// state of a direction                        fields         next
-// empty: reads its source                     len is 0       full; source ended
-// full: the other side has not taken the      len            empty; refused
-// buffer
-// refused: the other side takes no more       refused        out: the bridge reads no more; in:
-//                                                            bytes are dropped until the source
-//                                                            has ended
-// source ended, and the buffer is empty       eof            forwarded
-// forwarded: the other side was shut down     eof_forwarded
-//
-// A bridge ends (is_finished) when both directions are forwarded; when the program has closed and
-// its end is forwarded and sent; when an error came and what was received before it is with the
-// program; or when neither side takes bytes. Once the peer's stream has ended, a failure, or a
-// close behind a write, is no error but the end of the other direction, as in TCP (note_failed).
-// The proxy process has short time slices, because a program waits for the bytes that it carries.
+// A bridge is a pump (endpoint/pump.h) in the proxy process: it waits for both sides in the loop, and closes them when the connection has
+// ended. Only the proxy process's one thread calls these functions; there is no lock.
 #ifndef XSOCK_PROXY_BRIDGE_H
 #define XSOCK_PROXY_BRIDGE_H
 
@@ -28,7 +8,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "xsock/proxy/line.h"
+#include "xsock/endpoint/line.h"
 
 /*
  * How long a bridge whose program has closed waits for a peer that takes nothing. The kernel ends an orphan whose window stays

@@ -5,7 +5,7 @@
 #define XSOCK_PROXY_LINE_CLIENT_H
 
 #include "xsock/base/request.h"
-#include "xsock/proxy/line.h"
+#include "xsock/endpoint/line.h"
 
 /*
  * The line owns tcp; far, the bridge's end of the pair, stays the bridge's. NULL, and errno: no memory or fd; the caller still owns

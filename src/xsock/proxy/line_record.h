@@ -3,7 +3,7 @@
 #ifndef XSOCK_PROXY_LINE_RECORD_H
 #define XSOCK_PROXY_LINE_RECORD_H
 
-#include "xsock/proxy/line.h"
+#include "xsock/endpoint/line.h"
 #include "xsock/proxy/share.h"
 
 struct aw_line_record_start {

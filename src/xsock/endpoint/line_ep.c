@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// An endpoint as a bridge's line.
-#include "xsock/proxy/line.h"
+// An endpoint as a line.
+#include "xsock/endpoint/line.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -9,14 +9,9 @@
 
 _Static_assert(AW_LINE_FDS == AW_XS_EP_FDS, "a line has an endpoint's fds");
 
-struct line_ep {
-	struct aw_line line;
-	struct aw_xs_ep *ep;
-};
-
 static struct aw_xs_ep *ep_of(struct aw_line *line)
 {
-	return ((struct line_ep *)line)->ep;
+	return ((struct aw_line_ep *)line)->ep;
 }
 
 static ssize_t ep_send(struct aw_line *line, const struct iovec *iov, int flags)
@@ -105,7 +100,7 @@ static void ep_stats(struct aw_line *line, struct aw_xs_stats *stats)
 	aw_xs_ep_stats(ep_of(line), stats);
 }
 
-struct aw_line *aw_line_of_ep(struct aw_xs_ep *ep)
+void aw_line_ep_init(struct aw_line_ep *line, struct aw_xs_ep *ep)
 {
 	static const struct aw_line_ops ops = {
 		.send = ep_send,
@@ -123,10 +118,16 @@ struct aw_line *aw_line_of_ep(struct aw_xs_ep *ep)
 		.set_linger = ep_set_linger,
 		.stats = ep_stats,
 	};
-	struct line_ep *line = malloc(sizeof(*line));
+
+	*line = (struct aw_line_ep){ { &ops }, ep };
+}
+
+struct aw_line *aw_line_of_ep(struct aw_xs_ep *ep)
+{
+	struct aw_line_ep *line = malloc(sizeof(*line));
 
 	if (!line)
 		return NULL;
-	*line = (struct line_ep){ { &ops }, ep };
+	aw_line_ep_init(line, ep);
 	return &line->line;
 }

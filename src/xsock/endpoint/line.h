@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The peer's side of a bridge: an endpoint (line_ep.c), a record over its TCP socket
-// (line_record.c), or a client whose Request is still due (line_client.c). No function waits. A function without a comment does what aw_xs_ep_ of the same
-// name does (xsock/endpoint/ep.h).
-#ifndef XSOCK_PROXY_LINE_H
-#define XSOCK_PROXY_LINE_H
+// The peer's side of a pump: an endpoint (line_ep.c), or in the proxy process also a record over its TCP socket
+// (proxy/line_record.c) or a client whose Request is still due (proxy/line_client.c). No function waits. A function without a comment does what
+// aw_xs_ep_ of the same name does (ep.h).
+#ifndef XSOCK_ENDPOINT_LINE_H
+#define XSOCK_ENDPOINT_LINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,6 +54,13 @@ struct aw_line_ops {
 	struct aw_line *(*become)(struct aw_line *line);
 };
 
+struct aw_line_ep {
+	struct aw_line line;
+	struct aw_xs_ep *ep;
+};
+
+/* Makes a line of an endpoint in the caller's memory: close is for the next function's alone. */
+void aw_line_ep_init(struct aw_line_ep *line, struct aw_xs_ep *ep);
 /*
  * Makes a line of an endpoint in start-up, and takes the endpoint. NULL: no memory; the caller
  * keeps ep.
