@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Two conns to one peer, which listens only after it has refused the first.
+#include "core/attempt.h"
+
 #include "../lib/conn_scene.h"
 #include "../lib/tcp.h"
 #include "net/conn/conn_machine.h"
@@ -161,7 +163,7 @@ static void conn_connect__both_are_refused(void **state)
 	heard_await(&s->heard, 1, AW_CONN_FAILED);
 	assert_int_equal(aw_conn_info(two.early)->err, ECONNREFUSED);
 	assert_int_equal(aw_conn_info(two.late)->err, ECONNREFUSED);
-	assert_int_equal(two.late->refusals, AW_CONN_REFUSALS_MAX);
+	assert_int_equal(two.late->refusals, AW_ATTEMPT_REFUSALS_MAX);
 }
 
 /* In place of a conn that failed, such as the tries behind a close without a Reply. */

@@ -19,7 +19,7 @@
 //   ANSWERING      both       a thread owns it                                    WAITING, CONNECTING (initiator); AWAIT_REQUEST,
 //                                                                                 RUNNING (responder); OVER; DONE, if it never ran
 //   WAITING        initiator  an earlier connection to the peer goes first        CONNECTING; OVER
-//                             (order.h), for AWK_WAIT_MS at most
+//                             (order.h), for AW_ATTEMPT_WAIT_MS at most
 //   CONNECTING     initiator  TCP's handshake is under way                        SENDING; REFUSED; OVER
 //   REFUSED        initiator  nobody listened: a pause before the next try        CONNECTING; OVER
 //   SENDING        initiator  the socket has not taken all of the Request         AWAIT_REPLY; OVER
@@ -48,10 +48,6 @@
 #define AWK_STARTUP_MS 10000
 /* The time that a program has to answer a Request: no less than user space's peers would wait. */
 #define AWK_DECIDE_MS 120000
-/* A refused connection is tried again, after pauses of 1, 2, 4 ... ms: 127 ms in all. */
-#define AWK_REFUSALS_MAX 7
-/* A connection waits no longer for another one to the same peer: pauses are longer, by jiffies and the worker's time. */
-#define AWK_WAIT_MS (2u << AWK_REFUSALS_MAX)
 
 struct awk_listener;
 struct awk_qp;

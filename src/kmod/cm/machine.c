@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The states of a connection and its moves between them, all made by its worker. RFC 5044 7.1, RFC
 // 6581.
+#include "core/attempt.h"
 #include "core/setup_term.h"
 #include "kmod/cm/addr.h"
 #include "kmod/cm/conn.h"
@@ -89,20 +90,11 @@ static void step_request(struct awk_conn *c)
 	awk_conn_enter(c, AWK_CONN_DECIDING);
 }
 
-/* RFC 6581 8: only these two errors have a Terminate; for all others the socket is closed. */
-static void fail_setup(struct awk_conn *c, enum aw_setup setup, const struct mpa_frame *reply)
+static int err_of(enum aw_setup setup)
 {
-	bool markers = reply->flags & MPA_FLAG_MARKERS;
-	int err = -EPROTO;
-
-	if (setup == AW_SETUP_NO_RTR) {
-		conn_terminate(c, AW_E_MPA_NO_MATCHING_RTR, markers);
-		err = -EOPNOTSUPP;
-	} else if (setup == AW_SETUP_IRD) {
-		conn_terminate(c, AW_E_MPA_INSUFFICIENT_IRD, markers);
-		err = -ENOMEM;
-	}
-	awk_conn_fail(c, err);
+	if (setup == AW_SETUP_NO_RTR)
+		return -EOPNOTSUPP;
+	return setup == AW_SETUP_IRD ? -ENOMEM : -EPROTO;
 }
 
 /* Sends the Request again over another connection; plainly: as a peer of revision 1 understands it. */
@@ -127,60 +119,45 @@ static void begin_stream(struct awk_conn *c)
 	awk_conn_fail(c, err == -EINVAL ? -ECONNABORTED : err);
 }
 
-/*
- * RFC 6581 10: a peer that answers a Request of revision 2 with a Reply of revision 1 has taken RFC
- * 6581's bytes for private data, so it has agreed to something else than was asked.
- */
-static void judge_reply(struct awk_conn *c, u8 asked)
-{
-	c->has_peer = true;
-	if (c->result.rejected) {
-		awk_conn_fail(c, -ECONNREFUSED);
-	} else if (c->result.revision < asked) {
-		c->has_peer = false;
-		ask_again(c, true);
-	} else {
-		begin_stream(c);
-	}
-}
-
-static u8 asked_revision(const struct awk_conn *c)
-{
-	return c->out.octets[17]; /* RFC 5044 7.1.1: behind key and flags */
-}
-
-/*
- * A peer of revision 1 may take an enhanced Request for malformed, and close without an answer. The same is seen where
- * its program has just ended or closed its listener, and another listener may be there the next moment: to that one revision 1 would
- * do harm, so the first time the Request is repeated as it was.
- */
-static bool may_be_plain(const struct awk_conn *c, int err)
-{
-	return err == -ECONNRESET && asked_revision(c) > 1 && c->in.done == 0;
-}
-
 static void step_reply(struct awk_conn *c)
 {
-	u8 asked = asked_revision(c);
+	u8 asked = c->out.octets[17]; /* RFC 5044 7.1.1: the revision, behind key and flags */
+	enum aw_attempt_next next = AW_ATTEMPT_FAILED;
+	enum aw_error why = AW_OK;
 	struct mpa_frame frame;
 	enum aw_setup setup;
 	int err = awk_frame_recv(c->sock, &c->in, &frame);
 
 	if (err == -EAGAIN)
 		return;
-	if (err && may_be_plain(c, err)) {
-		ask_again(c, c->again);
-		return;
+	if (err == -ECONNRESET)
+		next = aw_attempt_closed(asked, c->again, c->in.done);
+	if (!err) {
+		setup = aw_mpa_on_reply(&c->local, &frame, &c->result);
+		err = err_of(setup);
+		why = aw_attempt_terminate(setup);
+		if (setup == AW_SETUP_OK)
+			next = aw_attempt_replied(asked, &c->result);
 	}
-	if (err) {
+	switch (next) {
+	case AW_ATTEMPT_STREAM:
+		c->has_peer = true;
+		begin_stream(c);
+		break;
+	case AW_ATTEMPT_REJECTED:
+		c->has_peer = true;
+		awk_conn_fail(c, -ECONNREFUSED);
+		break;
+	case AW_ATTEMPT_REPEAT:
+	case AW_ATTEMPT_PLAIN:
+		ask_again(c, next == AW_ATTEMPT_PLAIN);
+		break;
+	case AW_ATTEMPT_FAILED:
+		if (why != AW_OK)
+			conn_terminate(c, why, frame.flags & MPA_FLAG_MARKERS);
 		awk_conn_fail(c, err);
-		return;
+		break;
 	}
-	setup = aw_mpa_on_reply(&c->local, &frame, &c->result);
-	if (setup == AW_SETUP_OK)
-		judge_reply(c, asked);
-	else
-		fail_setup(c, setup, &frame);
 }
 
 static void step_send(struct awk_conn *c)
@@ -193,16 +170,16 @@ static void step_send(struct awk_conn *c)
 		awk_conn_fail(c, err);
 }
 
-/*
- * A server that closes its listener and opens another on the same port (perftest does, between its
- * two connections) is away for a moment. False when there are no more pauses.
- */
+/* False when the connection has no more tries. */
 static bool pause_refused(struct awk_conn *c)
 {
-	if (c->refusals == AWK_REFUSALS_MAX)
+	u32 pause_ms = aw_attempt_pause_ms(c->refusals);
+
+	if (pause_ms == 0)
 		return false;
+	c->refusals++;
 	awk_conn_enter(c, AWK_CONN_REFUSED);
-	awk_conn_set_deadline(c, 1u << c->refusals++);
+	awk_conn_set_deadline(c, pause_ms);
 	return true;
 }
 

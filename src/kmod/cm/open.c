@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Makes an initiator's TCP connection.
+#include "core/attempt.h"
 #include "kmod/cm/addr.h"
 #include "kmod/cm/conn.h"
 #include "kmod/cm/order.h"
@@ -76,7 +77,7 @@ int awk_conn_open(struct awk_conn *c, struct net *net, int tos)
 	if (c->again) {
 		awk_order_lead(c);
 	} else if (!awk_order_take(c)) {
-		awk_conn_set_deadline(c, AWK_WAIT_MS);
+		awk_conn_set_deadline(c, AW_ATTEMPT_WAIT_MS);
 		awk_conn_enter(c, AWK_CONN_WAITING);
 		return 0;
 	}

@@ -2,32 +2,19 @@
 // The QP lock, and the events that consumers get after it.
 #include "kmod/qp/qp.h"
 
-#include "wire/error.h"
+#include "core/failure.h"
+
+static const u32 failures[] = {
+	[AW_FAILURE_NONE] = 0,
+	[AW_FAILURE_FATAL] = AWK_DUE_FATAL,
+	[AW_FAILURE_ACCESS] = AWK_DUE_ACCESS_ERR,
+	[AW_FAILURE_REQUEST] = AWK_DUE_REQ_ERR,
+};
 
 void awk_qp_lock(struct awk_qp *qp)
 {
 	spin_lock_bh(&qp->lock);
 	qp->recv_budget = qp->recvs.ring.count;
-}
-
-/*
- * The event for the way the stream failed. Failed requests of the peer have events of their own:
- * layers 0 and 1 have type 1 for protection errors and type 2 for other bad messages (RFC 5040
- * 4.8).
- */
-static u32 failure(const struct aw_qp *core)
-{
-	enum aw_error err = core->error;
-
-	if (core->peer_error)
-		return AWK_DUE_FATAL;
-	if (err == AW_OK || err == AW_E_MPA_CLOSED)
-		return 0;
-	if (aw_error_layer(err) > 1 || aw_error_type(err) == 0)
-		return AWK_DUE_FATAL;
-	if (aw_error_type(err) == 1 && err != AW_E_DDP_TAGGED_VERSION)
-		return AWK_DUE_ACCESS_ERR;
-	return AWK_DUE_REQ_ERR;
 }
 
 /*
@@ -48,10 +35,8 @@ static u32 take_due(struct awk_qp *qp)
 {
 	const u32 once = AWK_DUE_FATAL | AWK_DUE_ACCESS_ERR | AWK_DUE_REQ_ERR | AWK_DUE_LAST_WQE;
 	const struct aw_qp *core = &qp->core;
-	u32 due = qp->due;
+	u32 due = qp->due | failures[aw_failure_of(core)];
 
-	if (core->state == AW_QP_TERMINATE || core->state == AW_QP_ERROR)
-		due |= failure(core);
 	if (core->state == AW_QP_ERROR && qp->srq)
 		due |= AWK_DUE_LAST_WQE;
 	due &= ~(qp->told & once);

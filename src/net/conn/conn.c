@@ -5,6 +5,7 @@
 #include "net/conn/conn.h"
 
 #include "base/log.h"
+#include "core/attempt.h"
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
 #include "net/base/fork.h"
@@ -181,7 +182,7 @@ static bool has_to_wait(struct aw_conn *c, const struct aw_conn_ask *ask)
 static int wait_turn(struct aw_conn *c, struct aw_conn **out)
 {
 	c->state = AW_CONN_WAITING;
-	return begin(c, 0, AW_CONN_WAIT_MS, out);
+	return begin(c, 0, AW_ATTEMPT_WAIT_MS, out);
 }
 
 int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void *arg,

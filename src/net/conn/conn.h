@@ -10,14 +10,6 @@
 
 #include <sys/socket.h>
 
-/* A refused connection is tried again, after pauses of 1, 2, 4 ... ms: 127 ms in all. */
-#define AW_CONN_REFUSALS_MAX 7
-/*
- * An initiator waits no longer for another one to the same peer. A refused one is tried for longer than its pauses last, because
- * each begins when the progress thread has handled the refusal before it.
- */
-#define AW_CONN_WAIT_MS (2u << AW_CONN_REFUSALS_MAX)
-
 struct aw_conn;
 
 enum aw_conn_event {

@@ -5,6 +5,7 @@
 #include "net/conn/conn_machine.h"
 
 #include "base/log.h"
+#include "core/attempt.h"
 #include "core/setup_term.h"
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
@@ -219,16 +220,6 @@ static void fail_frame(struct aw_conn *c, enum aw_frame_io io)
 	}
 }
 
-/* RFC 6581 8: only these two errors have a Terminate; for all others the socket is closed. */
-static enum aw_error terminate_of(enum aw_setup setup)
-{
-	if (setup == AW_SETUP_NO_RTR)
-		return AW_E_MPA_NO_MATCHING_RTR;
-	if (setup == AW_SETUP_IRD)
-		return AW_E_MPA_INSUFFICIENT_IRD;
-	return AW_OK;
-}
-
 static int err_of(enum aw_setup setup)
 {
 	if (setup == AW_SETUP_NO_RTR)
@@ -299,32 +290,36 @@ static bool has_ended(enum aw_frame_io io)
 	return io == AW_FRAME_CLOSED || (io == AW_FRAME_LOST && errno == ECONNRESET);
 }
 
-/*
- * RFC 6581 10: a peer that answers a Request of revision 2 with a Reply of revision 1 has taken RFC
- * 6581's bytes for private data, so it has agreed to something else than was asked.
- */
+/* A socket that the program has connected is the only one: there is no second try. */
+static uint8_t next_revision(const struct aw_conn *c, enum aw_attempt_next next, uint8_t asked)
+{
+	if (c->info.given)
+		return 0;
+	if (next == AW_ATTEMPT_REPEAT)
+		return asked;
+	return next == AW_ATTEMPT_PLAIN ? 1 : 0;
+}
+
 static void judge_reply(struct aw_conn *c, uint8_t asked)
 {
-	if (c->info.result.rejected) {
+	enum aw_attempt_next next = aw_attempt_replied(asked, &c->info.result);
+
+	switch (next) {
+	case AW_ATTEMPT_STREAM:
+		conclude(c, AW_CONN_READY, AW_CONN_ACCEPTED);
+		break;
+	case AW_ATTEMPT_REJECTED:
 		conclude(c, AW_CONN_OVER, AW_CONN_REJECTED);
-	} else if (c->info.result.revision < asked) {
-		c->info.next_revision = c->info.given ? 0 : 1;
+		break;
+	case AW_ATTEMPT_REPEAT:
+	case AW_ATTEMPT_PLAIN:
+	case AW_ATTEMPT_FAILED:
+		c->info.next_revision = next_revision(c, next, asked);
 		fail(c, EPROTO,
 		     "a reply of mpa revision 1 to a request of revision 2: set revision=1 in "
 		     "--mpa (" AW_POLICY_ENV ") here");
-	} else {
-		conclude(c, AW_CONN_READY, AW_CONN_ACCEPTED);
+		break;
 	}
-}
-
-/*
- * A peer that ends the connection without a byte may know revision 1 only. The same is seen where its
- * program has just ended or closed its listener, and another listener may be there the next moment: to that
- * one revision 1 would do harm, so the first time the Request is repeated as it was.
- */
-static uint8_t next_revision(const struct aw_conn *c, uint8_t asked)
-{
-	return c->again ? 1 : asked;
 }
 
 static void step_reply(struct aw_conn *c)
@@ -337,8 +332,9 @@ static void step_reply(struct aw_conn *c)
 	if (io == AW_FRAME_MORE)
 		return;
 	if (io != AW_FRAME_DONE) {
-		if (asked > 1 && !c->info.given && c->in.done == 0 && has_ended(io))
-			c->info.next_revision = next_revision(c, asked);
+		if (has_ended(io))
+			c->info.next_revision = next_revision(
+				c, aw_attempt_closed(asked, c->again, c->in.done), asked);
 		fail_frame(c, io);
 		return;
 	}
@@ -347,8 +343,8 @@ static void step_reply(struct aw_conn *c)
 		judge_reply(c, asked);
 		return;
 	}
-	if (terminate_of(setup) != AW_OK)
-		aw_conn_terminate_fd(aw_conn_take_fd(c), terminate_of(setup),
+	if (aw_attempt_terminate(setup) != AW_OK)
+		aw_conn_terminate_fd(aw_conn_take_fd(c), aw_attempt_terminate(setup),
 				     frame.flags & MPA_FLAG_MARKERS);
 	fail_setup(c, setup, &frame);
 }
@@ -368,17 +364,16 @@ static void step_send(struct aw_conn *c)
 		fail_frame(c, io);
 }
 
-/*
- * A server that closes its listener and opens another on the same port (perftest does, between its
- * two connections) is away for a moment, and TCP brings a client there sooner than an adapter
- * would. The conn pauses for 1, 2, 4 ... ms; false when it has no more tries.
- */
+/* False when the conn has no more tries. */
 static bool pause_refused(struct aw_conn *c)
 {
-	if (c->refusals == AW_CONN_REFUSALS_MAX)
+	uint32_t pause_ms = aw_attempt_pause_ms(c->refusals);
+
+	if (pause_ms == 0)
 		return false;
+	c->refusals++;
 	aw_conn_set_state(c, AW_CONN_REFUSED);
-	aw_watch_deadline(&c->watch, 1u << c->refusals++);
+	aw_watch_deadline(&c->watch, pause_ms);
 	return true;
 }
 

@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The events that a QP's owners are due, by its core's state.
+#include "core/failure.h"
 #include "net/qp/replied.h"
 #include "net/qp/uqp_sock.h"
 
-/*
- * The event for the way the stream failed, or 0. Failed requests of the peer have events of their
- * own: layers 0 and 1 have type 1 for protection errors and type 2 for other bad messages (RFC 5040
- * 4.8).
- */
-static uint32_t failure(const struct aw_qp *core)
-{
-	enum aw_error err = core->error;
-
-	if (core->peer_error)
-		return AW_UQP_FATAL;
-	if (err == AW_OK || err == AW_E_MPA_CLOSED)
-		return 0;
-	if (aw_error_layer(err) > 1 || aw_error_type(err) == 0)
-		return AW_UQP_FATAL;
-	if (aw_error_type(err) == 1 && err != AW_E_DDP_TAGGED_VERSION)
-		return AW_UQP_ACCESS_ERR;
-	return AW_UQP_REQ_ERR;
-}
+static const uint32_t failures[] = {
+	[AW_FAILURE_NONE] = 0,
+	[AW_FAILURE_FATAL] = AW_UQP_FATAL,
+	[AW_FAILURE_ACCESS] = AW_UQP_ACCESS_ERR,
+	[AW_FAILURE_REQUEST] = AW_UQP_REQ_ERR,
+};
 
 void aw_uqp_note_events(struct aw_uqp *qp)
 {
@@ -34,8 +22,8 @@ void aw_uqp_note_events(struct aw_uqp *qp)
 	}
 	if (qp->attached && (over || core->peer_closed))
 		qp->events_due |= AW_UQP_CLOSED;
-	if (qp->attached && over && !qp->leaves)
-		qp->events_due |= failure(core);
+	if (qp->attached && !qp->leaves)
+		qp->events_due |= failures[aw_failure_of(core)];
 	if (qp->drain_asked && aw_qp_is_drained(core))
 		qp->events_due |= AW_UQP_DRAINED;
 	if (core->state == AW_QP_ERROR && qp->attr.srq)
