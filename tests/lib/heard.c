@@ -63,7 +63,7 @@ unsigned int heard_count(struct heard *h)
 	return count;
 }
 
-/* In place of net/qp/uqp.c's, which the linker then leaves out. */
+/* In place of net/qp/uqp_progress.c's, which the linker then leaves out, as aw_replied_serve. */
 int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream)
 {
 	struct fake_qp *fake = (struct fake_qp *)qp;
@@ -80,7 +80,7 @@ int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct a
 	return 0;
 }
 
-/* In place of net/qp/replied.c's: no QP waits for its peer. */
+/* No QP waits for its peer. */
 void aw_replied_serve(void)
 {
 }

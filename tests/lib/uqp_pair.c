@@ -290,6 +290,14 @@ void uqp_take_back(struct aw_uqp *qp)
 	aw_serving_unlock();
 }
 
+void uqp_poll(struct aw_uqp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	if (qp->fd >= 0)
+		aw_uqp_serve_polled(qp);
+	aw_uqp_unlock(qp);
+}
+
 struct aw_channel *uqp_waiters_next(struct aw_uqp *qp)
 {
 	uint64_t now = aw_now_ns();

@@ -67,6 +67,9 @@ bool uqp_is_away(struct aw_uqp *qp, const struct aw_channel *to);
 void uqp_leave_to_pollers(struct aw_uqp *qp);
 void uqp_take_back(struct aw_uqp *qp);
 
+/* One round of a thread that polls the QP's CQ. */
+void uqp_poll(struct aw_uqp *qp);
+
 /* The channel to whose waiters an arrival would leave the QP now, or NULL; it counts as one. */
 struct aw_channel *uqp_waiters_next(struct aw_uqp *qp);
 

@@ -370,7 +370,7 @@ static void progress(struct end *e, enum aw_move_state state, bool held)
 
 	do {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		aw_uqp_progress(e->qp);
+		uqp_poll(e->qp);
 		pthread_mutex_lock(&e->qp->lock);
 		is = e->qp->move.state == state && (!held || e->qp->core.rx_held > 0);
 		pthread_mutex_unlock(&e->qp->lock);
@@ -386,7 +386,7 @@ static void carry_verdict(struct move *m)
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
 		push(&m->p.a);
 		fill_socket(&m->p.b);
-		aw_uqp_progress(m->p.b.qp);
+		uqp_poll(m->p.b.qp);
 	}
 	assert_true(end_is_in_memory(&m->p.a, false));
 	assert_false(end_is_in_memory(&m->p.a, true));

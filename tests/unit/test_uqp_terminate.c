@@ -32,7 +32,7 @@ static void fail_behind_answer(struct pair *p)
 	end_post(&p->a, AW_OP_READ, &p->b, BUF_OCTETS);
 	while (!b->tx_blocked) {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		aw_uqp_progress(b);
+		uqp_poll(b);
 	}
 	pthread_mutex_lock(&b->lock);
 	aw_qp_terminate(&b->core, AW_E_LOCAL_CATASTROPHIC);
@@ -50,7 +50,7 @@ static void expect_terminate(struct pair *p)
 
 	while (aw_cq_poll(&p->a.cq, &entry, 1) == 0) {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		aw_uqp_progress(p->b.qp);
+		uqp_poll(p->b.qp);
 	}
 	assert_int_not_equal(entry.cqe.status, AW_WC_SUCCESS);
 	assert_int_equal(p->a.qp->core.peer_error, AW_E_LOCAL_CATASTROPHIC);

@@ -3,14 +3,14 @@
 #include "net/qp/carrier.h"
 
 #include "base/log.h"
+#include "net/qp/cq_qps.h"
 #include "net/qp/stat_qp.h"
-#include "net/qp/uqp_sock.h"
 
 #include <stdatomic.h>
 
 static void show_path(const struct aw_uqp *qp)
 {
-	bool memory = qp->in == &aw_carrier_host && qp->out == &aw_carrier_host;
+	bool memory = !qp->in->is_socket && !qp->out->is_socket;
 
 	aw_stat_write_path(qp);
 	if ((memory || !qp->ring) && aw_log_level() >= AW_LOG_INFO)
@@ -26,7 +26,6 @@ static void count(struct aw_uqp *qp, uint32_t change)
 void aw_carrier_begin(struct aw_uqp *qp)
 {
 	qp->ring = NULL;
-	qp->in = qp->out = &aw_carrier_tcp;
 	show_path(qp);
 }
 
@@ -36,8 +35,8 @@ void aw_carrier_begin(struct aw_uqp *qp)
  */
 void aw_carrier_move_in(struct aw_uqp *qp)
 {
-	aw_uqp_leave_sets(qp);
-	qp->in = &aw_carrier_host;
+	aw_cq_sets_leave(qp);
+	qp->in = qp->in->moved;
 	count(qp, 1);
 	qp->core.stream.crc_ended_rx = true;
 	qp->core.stream.moves = false;
@@ -46,7 +45,7 @@ void aw_carrier_move_in(struct aw_uqp *qp)
 
 void aw_carrier_move_out(struct aw_uqp *qp)
 {
-	qp->out = &aw_carrier_host;
+	qp->out = qp->out->moved;
 	qp->core.stream.crc_ended_tx = true;
 	aw_qp_set_emss(&qp->core, qp->out->segment_size(qp));
 	show_path(qp);
@@ -54,11 +53,10 @@ void aw_carrier_move_out(struct aw_uqp *qp)
 
 void aw_carrier_end(struct aw_uqp *qp, bool forgets)
 {
-	if (qp->in == &aw_carrier_host)
+	if (!qp->in->is_socket)
 		count(qp, -1u);
 	if (qp->ring && !forgets)
 		aw_duplex_leave(&qp->ring->duplex);
 	aw_host_ring_free(qp->ring);
 	qp->ring = NULL;
-	qp->in = qp->out = &aw_carrier_tcp;
 }

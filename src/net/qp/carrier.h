@@ -59,12 +59,15 @@ struct aw_carrier {
 	uint32_t (*listens_for)(struct aw_uqp *qp);
 	uint32_t (*polled)(struct aw_uqp *qp);
 	uint32_t (*taken_back)(struct aw_uqp *qp);
+
+	/* The carrier that a direction changes to when it moves into memory; NULL: it has moved. */
+	const struct aw_carrier *moved;
 };
 
 extern const struct aw_carrier aw_carrier_tcp;
 extern const struct aw_carrier aw_carrier_host;
 
-/* The stream begins, over TCP. */
+/* The stream begins, over its socket. */
 void aw_carrier_begin(struct aw_uqp *qp);
 
 /* The peer's bytes, or those of this end, go through qp->ring from here on. */

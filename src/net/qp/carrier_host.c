@@ -28,13 +28,6 @@
 _Static_assert(AW_HOST_RING_BYTES - FPDU_MAX >= AW_HOST_RING_BYTES / 2,
 	       "half an FPDU in the ring leaves the room for which its writer is woken");
 
-/* From some number on they go through pipes. The end of every turn and post begins to listen there (aw_uqp_hear_bell). */
-static void count_bell(struct aw_uqp *qp)
-{
-	if (aw_host_ring_count_bell(qp->ring))
-		aw_uqp_hear_bell(qp);
-}
-
 /*
  * A failed send is ignored: a full socket holds bells already, and a peer that is gone needs none. While FPDUs of this end
  * go over TCP the peer hears no bell; the last of them wakes it.
@@ -48,7 +41,7 @@ static void ring_bell(struct aw_uqp *qp)
 		return;
 	sent = aw_send_now(qp->fd, &bell, sizeof(bell));
 	if (sent > 0)
-		count_bell(qp);
+		aw_host_ring_count_bell(qp->ring);
 }
 
 /*
@@ -159,7 +152,7 @@ static void drain_bells(struct aw_uqp *qp)
 		return;
 	n = aw_recv_now(qp->fd, bells, sizeof(bells), 0);
 	if (n > 0)
-		count_bell(qp);
+		aw_host_ring_count_bell(qp->ring);
 	qp->ring->reset |= n < 0 && errno != EAGAIN && errno != EINTR;
 	qp->ring->gone |= n == 0 || qp->ring->reset;
 }
@@ -300,7 +293,7 @@ static bool has_ended(struct aw_uqp *qp)
 /* Bytes in the shared memory count as taken by the peer; those before them went over TCP. */
 static bool has_taken_all(struct aw_uqp *qp)
 {
-	if (qp->in->is_socket && !aw_carrier_tcp.has_taken_all(qp))
+	if (qp->in->is_socket && !qp->in->has_taken_all(qp))
 		return false;
 	return !qp->batch && !is_cut(qp);
 }

@@ -6,7 +6,6 @@
 #include "net/base/probe.h"
 #include "net/mem/mapping.h"
 #include "net/mem/pool.h"
-#include "net/qp/lost.h"
 #include "net/qp/move.h"
 #include "net/qp/rnr.h"
 #include "net/qp/uqp_sock.h"
@@ -54,10 +53,8 @@ static ssize_t send_socket(struct aw_uqp *qp, const struct aw_iov *iov, size_t c
 
 	if (n < 0 && errno == EFAULT)
 		n = send_readable(qp, iov, count);
-	if (n >= 0) {
-		aw_lost_sent();
+	if (n >= 0)
 		aw_move_count(qp);
-	}
 	return n;
 }
 
@@ -187,4 +184,5 @@ const struct aw_carrier aw_carrier_tcp = {
 	.has_taken_all = has_taken_all,
 	.finish = finish,
 	.listens_for = listens_for,
+	.moved = &aw_carrier_host,
 };

@@ -3,31 +3,53 @@
 #include "net/qp/cq_poll.h"
 
 #include "net/base/io_now.h"
-#include "net/cq/sets.h"
+#include "net/qp/carrier.h"
+#include "net/qp/cq_qps.h"
 #include "net/qp/flush.h"
 #include "net/qp/uqp_progress.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/lock.h"
 #include "ring/table.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 
-/*
- * Up to this number a poller reads each QP's socket; beyond it, one epoll set tells which have
- * bytes.
- */
-#define DIRECT_MAX 4
-/*
- * A CQ with more QPs than this has an epoll set in any case: one more fd beside so many does not
- * matter.
- */
-#define MANY 64
 #define EPOLL_BATCH 32
 #define MEMORY_LOOKS 16
+
+/*
+ * One round for a QP: receives, then transmits what became due. True while its socket is full; false also when another
+ * thread has the lock.
+ */
+static bool poll_socket(struct aw_uqp *qp)
+{
+	if (aw_trylock(&qp->lock) != 0)
+		return false;
+	if (qp->fd >= 0)
+		aw_uqp_serve_polled(qp);
+	bool full = qp->tx_blocked;
+
+	aw_uqp_unlock(qp);
+	return full;
+}
+
+/*
+ * The same, but only for a QP whose stream goes through memory and that has something to do. True when it was served.
+ * *full becomes true when it has more to send than there is room for.
+ */
+static bool poll_memory(struct aw_uqp *qp, bool *full)
+{
+	if (aw_trylock(&qp->lock) != 0)
+		return false;
+	bool served = qp->fd >= 0 && aw_carrier_has_news(qp);
+
+	if (served)
+		aw_uqp_serve_polled(qp);
+	*full |= qp->tx_blocked && !qp->out->is_socket;
+	aw_uqp_unlock(qp);
+	return served;
+}
 
 /* A poll that serves many QPs counts as many turns, because such polls are less frequent. */
 static void serve_ready(struct aw_cq *cq)
@@ -36,7 +58,7 @@ static void serve_ready(struct aw_cq *cq)
 	int n = aw_epoll_now(cq->epfd, ev, EPOLL_BATCH);
 
 	for (int i = 0; i < n; i++)
-		aw_uqp_progress(ev[i].data.ptr);
+		poll_socket(ev[i].data.ptr);
 	if (n > 0)
 		atomic_fetch_add_explicit(&cq->pollers.turns, (uint32_t)n, memory_order_relaxed);
 }
@@ -53,7 +75,7 @@ static bool serve_memory(struct aw_cq *cq)
 
 	for (uint32_t i = 0; i < count; i++) {
 		cq->qps_next = (cq->qps_next + 1) % cq->qps_count;
-		served += aw_uqp_progress_memory(cq->qps[cq->qps_next], &full);
+		served += poll_memory(cq->qps[cq->qps_next], &full);
 	}
 	if (served > 0)
 		atomic_fetch_add_explicit(&cq->pollers.turns, served, memory_order_relaxed);
@@ -94,13 +116,13 @@ static bool serve(struct aw_cq *cq)
 	atomic_fetch_add_explicit(&cq->pollers.turns, 1, memory_order_relaxed);
 	if (aw_trylock(&cq->qps_lock) != 0)
 		return false;
-	if (cq->epfd >= 0 && cq->qps_count > DIRECT_MAX) {
+	if (cq->epfd >= 0 && cq->qps_count > AW_CQ_DIRECT_MAX) {
 		serve_ready(cq);
 		if (atomic_load_explicit(&cq->over_memory, memory_order_relaxed) > 0)
 			full = serve_memory(cq);
 	} else {
 		for (uint32_t i = 0; i < cq->qps_count; i++)
-			full |= aw_uqp_progress(cq->qps[i]);
+			full |= poll_socket(cq->qps[i]);
 	}
 	if (cq->socks_count > 0)
 		aw_cq_serve_socks(cq);
@@ -211,60 +233,4 @@ void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm)
 		aw_uqp_take_back(cq);
 	if (cq->socks_count > 0)
 		aw_cq_await_socks(cq);
-}
-
-static int grow(struct aw_cq *cq)
-{
-	uint32_t room = cq->qps_room ? cq->qps_room * 2 : 4;
-	struct aw_uqp **qps = realloc(cq->qps, room * sizeof(*qps));
-
-	if (!qps)
-		return ENOMEM;
-	cq->qps = qps;
-	cq->qps_room = room;
-	return 0;
-}
-
-/* From DIRECT_MAX + 1 QPs on the CQ has an epoll set, if there is one; QPs that have sockets by then join it here. */
-static void make_epoll(struct aw_cq *cq)
-{
-	cq->epfd = aw_sets_open(AW_SETS_CQ, cq->qps_count > MANY);
-	if (cq->epfd < 0)
-		return;
-	for (uint32_t i = 0; i < cq->qps_count; i++)
-		aw_uqp_join_epoll(cq->qps[i], cq->epfd);
-}
-
-/* A QP joins a CQ once, though it may use it for both its queues. */
-static uint32_t *slot_of(const struct aw_cq *cq, struct aw_uqp *qp)
-{
-	return &qp->of_cq.slot[cq == qp->attr.send_cq ? 0 : 1];
-}
-
-static void put_at(struct aw_cq *cq, uint32_t slot, struct aw_uqp *qp)
-{
-	cq->qps[slot] = qp;
-	*slot_of(cq, qp) = slot;
-}
-
-int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp)
-{
-	aw_lock(&cq->qps_lock);
-	int err = cq->qps_count == cq->qps_room ? grow(cq) : 0;
-
-	if (!err) {
-		put_at(cq, cq->qps_count++, qp);
-		if (cq->epfd < 0 && cq->qps_count > DIRECT_MAX)
-			make_epoll(cq);
-	}
-	aw_unlock(&cq->qps_lock);
-	return err;
-}
-
-void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp)
-{
-	aw_lock(&cq->qps_lock);
-	assert(cq->qps[*slot_of(cq, qp)] == qp);
-	put_at(cq, *slot_of(cq, qp), cq->qps[--cq->qps_count]);
-	aw_unlock(&cq->qps_lock);
 }

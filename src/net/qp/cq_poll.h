@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The QPs that use a CQ, and the thread that polls it: where the CQ is empty, the poller serves them.
-// A CQ (net/cq/cq.h) itself knows no QP.
+// The thread that polls a CQ: where the CQ is empty, it serves the CQ's QPs (net/qp/cq_qps.h).
 //
 // Up to four QPs are asked by their sockets, more through an epoll set, which a CQ of more than 64
 // QPs always has; QPs with a stream through memory are in no set, and 16 of them are looked at in
 // turn. A thread that has to come back to such a QP asks epoll for EPOLLOUT, which the socket
 // always reports at once. A poller that finds nothing while a socket is full gives its CPU away,
-// because the peer may be waiting for it; after 64 polls of memory in vain it does so as well.
+// because the peer may be waiting for it; after 64 empty polls of memory it does so as well.
 #ifndef NET_CQ_POLL_H
 #define NET_CQ_POLL_H
 
@@ -22,9 +21,5 @@ int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max);
  * Arms the CQ (aw_cq_set_arm), and leaves none of its QPs to pollers. The caller holds no lock.
  */
 void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm);
-
-/* For net/qp/uqp.c: a QP joins each of its CQs once. join: 0 or ENOMEM. */
-int aw_cq_join(struct aw_cq *cq, struct aw_uqp *qp);
-void aw_cq_leave(struct aw_cq *cq, struct aw_uqp *qp);
 
 #endif

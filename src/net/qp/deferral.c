@@ -159,7 +159,7 @@ bool aw_deferral_ack(struct aw_uqp *qp)
 	struct aw_ack_credit *ack = &qp->deferral.ack;
 
 	if (!qp->core.acks || qp->core.irq_count == 0 || !is_free_to_send(qp) ||
-	    aw_move_is_due(qp) || !is_alone(&qp->core) || !is_polled(qp))
+	    !is_alone(&qp->core) || !is_polled(qp))
 		return false;
 	if (!aw_credit_ack_due(ack, aw_now_ns()))
 		return false;

@@ -79,10 +79,11 @@ struct aw_host_ring *aw_host_ring_open(const uint8_t *hello, uint8_t *verdict, c
 void aw_host_ring_free(struct aw_host_ring *ring);
 
 /*
- * Called for each bell over TCP. True when pipes were made, or opened, just now: the caller listens to bells.own, and then calls
- * tell_bells. The responder makes them after AW_HOST_BELLS_BY_TCP; the initiator opens them once it has been told.
+ * Called for each bell over TCP. True when pipes were made, or opened, just now: the QP, which finds bells.own at the end of its
+ * turn, listens to it, and then calls tell_bells. The responder makes them after AW_HOST_BELLS_BY_TCP; the initiator opens
+ * them once it has been told.
  */
-bool aw_host_ring_count_bell(struct aw_host_ring *ring) AW_MUST_USE;
+bool aw_host_ring_count_bell(struct aw_host_ring *ring);
 
 /* The peer may ring by the pipe from now on. Before, and where there is none, nothing happens. */
 void aw_host_ring_tell_bells(struct aw_host_ring *ring);

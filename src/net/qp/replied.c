@@ -3,7 +3,6 @@
 #include "net/qp/replied.h"
 
 #include "net/base/fork.h"
-#include "net/qp/uqp_sock.h"
 #include "ring/lock.h"
 #include "ring/table.h"
 
@@ -57,8 +56,7 @@ int aw_replied_start(struct aw_uqp *qp, const struct aw_uqp_socket *to)
 	return err;
 }
 
-/* The handle of the first QP, which leaves the list, or AW_TABLE_NONE. The QP may end meanwhile. */
-static uint32_t take_first(void)
+uint32_t aw_replied_take(void)
 {
 	uint32_t handle = AW_TABLE_NONE;
 
@@ -71,12 +69,4 @@ static uint32_t take_first(void)
 	}
 	aw_unlock(&lock);
 	return handle;
-}
-
-void aw_replied_serve(void)
-{
-	uint32_t handle;
-
-	while ((handle = take_first()) != AW_TABLE_NONE)
-		aw_uqp_on_wake(handle);
 }

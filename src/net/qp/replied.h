@@ -13,8 +13,11 @@ int aw_replied_start(struct aw_uqp *qp, const struct aw_uqp_socket *to);
 /* The peer's first FPDU has come, or the socket goes; any number of times. */
 void aw_replied_end(struct aw_uqp *qp);
 
+/* The handle of the first QP, which leaves the list, or AW_TABLE_NONE. The QP may end meanwhile. */
+uint32_t aw_replied_take(void);
+
 /*
- * Receives from each of the QPs, once: a peer that sends nothing after its Reply costs one turn. Waits for threads that send a
+ * In net/qp/uqp_progress.c: receives from each of the QPs, once: a peer that sends nothing after its Reply costs one turn. Waits for threads that send a
  * Reply just now. The caller holds no lock.
  */
 void aw_replied_serve(void);

@@ -15,8 +15,7 @@ static enum aw_stat_path path_of(const struct aw_uqp *qp)
 		return AW_STAT_PATH_UDP;
 	if (qp->fd < 0)
 		return AW_STAT_PATH_NONE;
-	return qp->in == &aw_carrier_host && qp->out == &aw_carrier_host ? AW_STAT_PATH_MEMORY
-									 : AW_STAT_PATH_TCP;
+	return !qp->in->is_socket && !qp->out->is_socket ? AW_STAT_PATH_MEMORY : AW_STAT_PATH_TCP;
 }
 
 static uint8_t waits_of(const struct aw_uqp *qp)

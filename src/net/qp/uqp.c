@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Life of a user-space QP, and its entry points: create, destroy, close, progress.
+// Life of a user-space QP, and its entry points: create, destroy, close.
 #include "net/qp/uqp.h"
 
 #include "base/clock.h"
@@ -7,7 +7,7 @@
 #include "net/base/io_now.h"
 #include "net/mem/pool.h"
 #include "net/qp/carrier.h"
-#include "net/qp/cq_poll.h"
+#include "net/qp/cq_qps.h"
 #include "net/qp/rnr.h"
 #include "net/qp/stat_qp.h"
 #include "net/qp/uqp_sock.h"
@@ -79,13 +79,13 @@ static void init_queues(struct aw_uqp *qp)
 /* A UD QP joins no CQ: pollers serve its socket, which is shared (net/ud/ud.h). */
 static int join_cqs(struct aw_uqp *qp)
 {
-	int err = qp->ud ? 0 : aw_cq_join(qp->attr.send_cq, qp);
+	int err = qp->ud ? 0 : aw_cq_join_qp(qp->attr.send_cq, qp);
 
 	if (err || qp->ud || qp->attr.recv_cq == qp->attr.send_cq)
 		return err;
-	err = aw_cq_join(qp->attr.recv_cq, qp);
+	err = aw_cq_join_qp(qp->attr.recv_cq, qp);
 	if (err)
-		aw_cq_leave(qp->attr.send_cq, qp);
+		aw_cq_leave_qp(qp->attr.send_cq, qp);
 	return err;
 }
 
@@ -93,9 +93,9 @@ static void leave_cqs(struct aw_uqp *qp)
 {
 	if (qp->ud)
 		return;
-	aw_cq_leave(qp->attr.send_cq, qp);
+	aw_cq_leave_qp(qp->attr.send_cq, qp);
 	if (qp->attr.recv_cq != qp->attr.send_cq)
-		aw_cq_leave(qp->attr.recv_cq, qp);
+		aw_cq_leave_qp(qp->attr.recv_cq, qp);
 }
 
 static void forget_cqes(struct aw_uqp *qp)
@@ -431,18 +431,6 @@ void aw_uqp_unlend(const void *pd, const void *start, size_t len)
 			aw_batch_unlend(qp->batch, start, len);
 		aw_unlock(&qp->lock);
 	}
-}
-
-bool aw_uqp_progress(struct aw_uqp *qp)
-{
-	if (aw_trylock(&qp->lock) != 0)
-		return false;
-	if (qp->fd >= 0)
-		aw_uqp_serve_polled(qp);
-	bool full = qp->tx_blocked;
-
-	aw_uqp_unlock(qp);
-	return full;
 }
 
 void aw_uqp_with(uint32_t handle, void (*act)(struct aw_uqp *qp))

@@ -299,23 +299,8 @@ void aw_uqp_send_end(struct aw_uqp *qp) AW_RELEASE(qp->lock);
  */
 int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uint32_t count);
 
-/*
- * One round of inline progress: receives, then transmits what became due. True while the socket is
- * full; false also when another thread has the lock.
- */
-bool aw_uqp_progress(struct aw_uqp *qp);
-
-/*
- * As aw_uqp_progress, but only for a QP whose stream goes through memory and that has something to
- * do. True when it was served. *full becomes true when it has more to send than there is room for.
- */
-bool aw_uqp_progress_memory(struct aw_uqp *qp, bool *full);
-
 /* For net/ud/ud.c: delivers the events that are due, and releases the lock. */
 void aw_uqp_unlock(struct aw_uqp *qp) AW_RELEASE(qp->lock);
-
-/* For net/qp/cq_poll.c: puts the socket, if any, into a CQ's epoll set. */
-void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd);
 
 /*
  * For net/qp/uqp_progress.c, with the QP lock: the progress thread listens to the socket again, and the

@@ -6,6 +6,7 @@
 #include "net/mem/pool.h"
 #include "net/progress/engine.h"
 #include "net/qp/flush.h"
+#include "net/qp/replied.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/lock.h"
 #include "ring/table.h"
@@ -158,6 +159,14 @@ void aw_uqp_take_back(const struct aw_cq *cq)
 		aw_unlock(&qp->lock);
 	}
 	aw_serving_unlock();
+}
+
+void aw_replied_serve(void)
+{
+	uint32_t handle;
+
+	while ((handle = aw_replied_take()) != AW_TABLE_NONE)
+		aw_uqp_on_wake(handle);
 }
 
 static void set_tick(void)

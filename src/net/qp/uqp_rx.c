@@ -9,7 +9,6 @@
 #include "net/qp/move.h"
 #include "net/qp/rnr.h"
 #include "net/qp/uqp_sock.h"
-#include "ring/lock.h"
 
 #include <string.h>
 
@@ -119,17 +118,4 @@ void aw_uqp_leave_stage(struct aw_uqp *qp, struct aw_stage *stage)
 		qp->stage = aw_stage_keep(stage);
 	else
 		aw_stage_put(stage);
-}
-
-bool aw_uqp_progress_memory(struct aw_uqp *qp, bool *full)
-{
-	if (aw_trylock(&qp->lock) != 0)
-		return false;
-	bool served = qp->fd >= 0 && aw_carrier_has_news(qp);
-
-	if (served)
-		aw_uqp_serve_polled(qp);
-	*full |= qp->tx_blocked && !qp->out->is_socket;
-	aw_uqp_unlock(qp);
-	return served;
 }

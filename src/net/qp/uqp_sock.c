@@ -13,6 +13,8 @@
 #include "net/progress/watch.h"
 #include "net/qp/capture.h"
 #include "net/qp/carrier.h"
+#include "net/qp/cq_qps.h"
+#include "net/qp/lost.h"
 #include "net/qp/move.h"
 #include "net/qp/replied.h"
 #include "net/qp/rnr.h"
@@ -54,37 +56,6 @@ static void on_watch(struct aw_watch *w, uint32_t events)
 static void free_watch(struct aw_watch *w)
 {
 	free(w);
-}
-
-static void control(struct aw_uqp *qp, int epfd, int op, uint32_t events)
-{
-	struct epoll_event ev = { .events = events, .data.ptr = qp };
-
-	if (epoll_ctl(epfd, op, qp->fd, &ev) != 0 && op == EPOLL_CTL_ADD && errno != EEXIST)
-		aw_serving_lost_reach(qp);
-}
-
-/* Applies op to each CQ's epoll set that the socket belongs into. */
-static void each_cq_epoll(struct aw_uqp *qp, int op, uint32_t events)
-{
-	struct aw_cq *cqs[2] = { qp->attr.send_cq, qp->attr.recv_cq };
-
-	for (int i = 0; i < 2; i++)
-		if (cqs[i]->epfd >= 0 && (i == 0 || cqs[1] != cqs[0]))
-			control(qp, cqs[i]->epfd, op, events);
-}
-
-void aw_uqp_leave_sets(struct aw_uqp *qp)
-{
-	each_cq_epoll(qp, EPOLL_CTL_DEL, 0);
-}
-
-void aw_uqp_join_epoll(struct aw_uqp *qp, int epfd)
-{
-	aw_lock(&qp->lock);
-	if (qp->fd >= 0 && qp->in->is_socket)
-		control(qp, epfd, EPOLL_CTL_ADD, qp->listens_for);
-	aw_unlock(&qp->lock);
 }
 
 /* Makes IRQ and ORQ as deep as was agreed; a depth of 0 still gets an entry, for a Read RTR. */
@@ -148,15 +119,6 @@ static void drop_watch(struct aw_uqp_watch **watch)
 	*watch = NULL;
 }
 
-void aw_uqp_hear_bell(struct aw_uqp *qp)
-{
-	const struct aw_uqp_socket pipe = { .fd = qp->ring->bells.own, .peer = &qp->watch->peer };
-
-	qp->bell_set = AW_BELL_NOWHERE;
-	if (make_watch(qp, &pipe, 0, qp->watch->calls, &qp->bell_watch) != 0)
-		aw_bells_close(&qp->ring->bells);
-}
-
 static int start_watched(struct aw_uqp *qp, const struct aw_uqp_socket *to,
 			 const struct aw_uqp_calls *calls)
 {
@@ -194,9 +156,10 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	aw_stat_stream_begun(qp, &qp->watch->peer);
 	qp->core.acks = qp->by_rc;
 	aw_qp_start(&qp->core, stream);
+	qp->in = qp->out = &aw_carrier_tcp;
 	aw_carrier_begin(qp);
 	aw_move_begin(qp);
-	each_cq_epoll(qp, EPOLL_CTL_ADD, EPOLLIN);
+	aw_cq_sets_join(qp, EPOLLIN);
 	aw_rnr_begin(qp);
 	return 0;
 }
@@ -224,16 +187,28 @@ static int move_bell(struct aw_uqp *qp, struct aw_channel *ch, enum aw_bell_set 
 	return 0;
 }
 
+/* The ring has pipes, which it gets within a turn or post. Without memory to watch one they are closed, and bells go over TCP. */
+static void watch_bells(struct aw_uqp *qp)
+{
+	const struct aw_uqp_socket pipe = { .fd = qp->ring->bells.own, .peer = &qp->watch->peer };
+
+	qp->bell_set = AW_BELL_NOWHERE;
+	if (make_watch(qp, &pipe, 0, qp->watch->calls, &qp->bell_watch) != 0)
+		aw_bells_close(&qp->ring->bells);
+}
+
 /*
  * Nobody rings for pollers, so a pipe stays where it was before the QP went to them. Where the
  * kernel has no memory to move the pipe, the bells are read when the next try comes.
  */
-static void hear_bells(struct aw_uqp *qp)
+static void listen_for_bells(struct aw_uqp *qp)
 {
 	bool heard = !qp->starved && !qp->in->is_socket;
 	bool polled = aw_serving_is_polled(&qp->serving);
 	enum aw_bell_set set = qp->serving.channel ? AW_BELL_CHANNEL : AW_BELL_ENGINE;
 
+	if (!qp->bell_watch && qp->ring && qp->ring->bells.own >= 0)
+		watch_bells(qp);
 	if (!qp->bell_watch)
 		return;
 	if (!polled && move_bell(qp, qp->serving.channel, heard ? set : AW_BELL_NOWHERE) != 0)
@@ -267,8 +242,9 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	aw_serving_end(qp);
 	drop_watch(&qp->bell_watch);
 	if (!aw_uqp_is_inherited(qp) && qp->in->is_socket)
-		each_cq_epoll(qp, EPOLL_CTL_DEL, 0);
+		aw_cq_sets_leave(qp);
 	aw_carrier_end(qp, aw_uqp_is_inherited(qp));
+	qp->in = qp->out = &aw_carrier_tcp;
 	aw_replied_end(qp);
 	const struct aw_uqp_calls *calls = qp->watch->calls;
 
@@ -303,7 +279,7 @@ static void listen_for(struct aw_uqp *qp)
 {
 	uint32_t events;
 
-	hear_bells(qp);
+	listen_for_bells(qp);
 	events = wanted(qp);
 	if (events == qp->listens_for)
 		return;
@@ -315,7 +291,7 @@ static void listen_for(struct aw_uqp *qp)
 	}
 	qp->listens_for = events;
 	if (qp->in->is_socket)
-		each_cq_epoll(qp, EPOLL_CTL_MOD, events);
+		aw_cq_sets_change(qp, events);
 	if (qp->serving.channel &&
 	    aw_channel_watch(qp->serving.channel, qp->fd, qp->handle, events) != 0)
 		aw_serving_lost_reach(qp);
@@ -460,6 +436,17 @@ static void log_end(const struct aw_uqp *qp)
 			  core->error);
 }
 
+/* Bytes that the socket has taken may find the peer gone. */
+static void transmit(struct aw_uqp *qp)
+{
+	bool by_socket = qp->out->is_socket;
+	uint64_t before = qp->core.sent_pos;
+
+	aw_uqp_transmit(qp);
+	if (by_socket && qp->core.sent_pos != before)
+		aw_lost_sent();
+}
+
 /* RFC 5040 7.1 rule 1: a Terminate notifies the peer, but without a stream it could never leave. */
 static void end_overflowed(struct aw_uqp *qp)
 {
@@ -468,7 +455,7 @@ static void end_overflowed(struct aw_uqp *qp)
 		return;
 	}
 	aw_qp_terminate(&qp->core, AW_E_LOCAL_CATASTROPHIC);
-	aw_uqp_transmit(qp);
+	transmit(qp);
 }
 
 /*
@@ -555,7 +542,7 @@ void aw_uqp_push(struct aw_uqp *qp)
 	aw_deferral_end(qp);
 	look_for_end(qp);
 	if (is_usable(qp))
-		aw_uqp_transmit(qp);
+		transmit(qp);
 	settle(qp);
 }
 
@@ -576,7 +563,7 @@ void aw_uqp_serve_polled(struct aw_uqp *qp)
 	bool waited = qp->deferral.ack.waits;
 
 	receive(qp, true);
-	if (!waited && aw_deferral_ack(qp))
+	if (!waited && !aw_move_is_due(qp) && aw_deferral_ack(qp))
 		settle(qp);
 	else
 		aw_uqp_push(qp);

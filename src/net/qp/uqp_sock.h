@@ -23,15 +23,6 @@ struct aw_uqp_calls {
 int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream,
 		       const struct aw_uqp_calls *calls);
 
-/* For net/qp/carrier.c: the socket leaves the epoll sets of the CQs. */
-void aw_uqp_leave_sets(struct aw_uqp *qp);
-
-/*
- * For net/qp/carrier_host.c: the ring has a pipe now. The call's turn or post ends by listening to it. Without memory
- * for that the pipes are closed, and bells go over TCP.
- */
-void aw_uqp_hear_bell(struct aw_uqp *qp);
-
 /* Bytes of one TCP segment, as the path allows now. */
 uint32_t aw_uqp_segment_size(int fd);
 
