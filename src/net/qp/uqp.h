@@ -117,64 +117,96 @@ struct aw_uqp {
 
 	struct aw_mw_user of_mw;
 
-	aw_mutex lock; /* guards what follows */
+	/* Guards all that follows, but for what says otherwise. The thread that has it moves bytes. */
+	aw_mutex lock;
 	struct aw_qp core;
 	struct aw_rq rq;
-	void *reads; /* IRQ and ORQ, with the depths of the stream */
-	bool attached; /* the QP has or had a socket since the last reset */
-	int fd; /* -1: none */
-	const struct aw_carrier *in,
-		*out; /* move the bytes of the stream's directions (net/qp/carrier.h) */
-	struct aw_host_ring *ring; /* the memory shared with the peer, or NULL */
-	struct aw_move move; /* into it */
-	struct aw_uqp_watch *watch; /* of fd, on the heap: it may outlive the QP by a moment */
-	struct aw_uqp_watch *bell_watch; /* likewise of the pipe that wakes this end, or NULL */
-	enum aw_bell_set bell_set;
-	/* aw_fork_generation() when attached; also read without the lock */
-	_Atomic uint32_t generation;
-	uint32_t listens_for; /* epoll events to wait for now, in every set that fd is in */
+
+	/* The threads that serve the QP (net/qp/serving.h), and the sends that wait for their calls. */
 	struct aw_serving serving;
-	bool replied; /* in net/qp/replied.c's list; guarded by its lock, as is the entry */
-	TAILQ_ENTRY(aw_uqp) replied_entry;
 	struct aw_deferral deferral;
-	bool by_rc; /* ibv_modify_qp named its peer: rc makes its streams */
-	bool touched; /* by_rc: either end has begun a message on the stream */
-	bool lost; /* by_rc: the stream has ended, and the program is not notified */
-	/* by_rc: the stream has ended, but a message of it waits for a receive; nothing is sent any more */
-	bool peer_gone;
-	bool leaves; /* by_rc: the program ends the QP, and is not told of what else ends the stream */
-	bool recall_due; /* by_rc: the stream ended unused, and rc's clock is set for it */
-	bool tells_delivered; /* AW_UQP_DELIVERED is raised once the stream's socket is closed */
-	uint32_t
-		lingers; /* then: that socket's number (net/progress/linger.h); 0: it is the QP's, or closed */
-	bool drain_asked; /* AW_UQP_DRAINED is raised once the halted send queue is drained */
-	uint64_t fail_ns; /* by_rc: posts that have no stream by then fail; 0: never */
-	uint32_t retry_ms; /* by_rc: how long a post may wait for a stream; 0: for ever */
-	bool reset_seen; /* the socket is dead: close, do not linger */
-	bool ending; /* a close or Terminate has begun, and its deadline runs */
-	uint64_t end_ns; /* ending: its deadline; the watch may have an earlier one, for a turn */
-	bool fin_sent;
-	bool tx_blocked; /* the socket took less than it was given */
-	bool starved; /* memory for a buffer was out; a deadline brings the next try */
-	bool retry_due; /* that deadline runs, or the one of net/qp/rnr.h */
-	bool starving_told; /* logged already */
-	/* position in the stream of a message that found no receive (net/qp/rnr.h) */
-	uint64_t rnr_pos;
-	uint64_t rnr_since_ns; /* since when that message waits for one */
-	uint32_t rnr_ms; /* how long it may wait; 0: for ever */
-	/* position up to which the peer's TCP is known to have the stream (net/qp/lost.h) */
-	uint64_t quiet_pos;
-	uint64_t unanswered_ns; /* since when the peer's TCP owes an answer; 0: it owes none */
-	uint64_t emss_pos; /* position in the stream at which TCP's segment size was last read */
-	struct aw_stage *stage; /* bytes of a half-received FPDU, or NULL */
-	struct aw_batch *batch; /* bytes that the socket has not taken yet, or NULL */
-	struct aw_capture
-		*capture; /* of the stream (net/qp/capture.h), or NULL: it was never captured */
-	uint32_t events_due, events_told;
-	bool delivering; /* listeners run now */
-	pthread_cond_t delivered;
-	aw_uqp_fn *listener[2]; /* enum aw_uqp_owner */
-	void *listener_arg[2];
+
+	/*
+	 * The stream: its socket, how bytes move in each direction, and what they wait for. uqp_sock.c gives it and takes it
+	 * away; the carriers, uqp_rx.c and uqp_tx.c move bytes.
+	 */
+	struct {
+		bool attached; /* the QP has or had a socket since the last reset */
+		int fd; /* -1: none */
+		/* aw_fork_generation() when attached; also read without the lock */
+		_Atomic uint32_t generation;
+		struct aw_uqp_watch
+			*watch; /* of fd, on the heap: it may outlive the QP by a moment */
+		uint32_t listens_for; /* epoll events to wait for now, in every set that fd is in */
+		const struct aw_carrier *in, *out; /* of its directions (net/qp/carrier.h) */
+		struct aw_host_ring *ring; /* the memory shared with the peer, or NULL */
+		struct aw_move move; /* into it */
+		struct aw_uqp_watch
+			*bell_watch; /* as watch, of the pipe that wakes this end, or NULL */
+		enum aw_bell_set bell_set;
+		void *reads; /* IRQ and ORQ, with the depths of the stream */
+		struct aw_stage *stage; /* bytes of a half-received FPDU, or NULL */
+		struct aw_batch *batch; /* bytes that the socket has not taken yet, or NULL */
+		/* of the stream (net/qp/capture.h), or NULL: it was never captured */
+		struct aw_capture *capture;
+		uint64_t emss_pos; /* position at which TCP's segment size was last read */
+		bool tx_blocked; /* the socket took less than it was given */
+		bool starved; /* memory for a buffer was out; a deadline brings the next try */
+		bool retry_due; /* that deadline runs, or the one of net/qp/rnr.h */
+		bool starving_told; /* logged already */
+		bool replied; /* in net/qp/replied.c's list; guarded by its lock, as is the entry */
+		TAILQ_ENTRY(aw_uqp) replied_entry;
+	};
+
+	/* A message that waits for a receive (net/qp/rnr.c). */
+	struct {
+		uint64_t rnr_pos; /* its position in the stream */
+		uint64_t rnr_since_ns; /* since when it waits */
+		uint32_t rnr_ms; /* how long it may wait; 0: for ever */
+	};
+
+	/* A peer that may be lost (net/qp/lost.c). */
+	struct {
+		uint64_t
+			quiet_pos; /* position up to which the peer's TCP is known to have the stream */
+		uint64_t
+			unanswered_ns; /* since when the peer's TCP owes an answer; 0: it owes none */
+	};
+
+	/* The end of the stream (uqp_sock.c). */
+	struct {
+		bool ending; /* a close or Terminate has begun, and its deadline runs */
+		uint64_t end_ns; /* that deadline; the watch may have an earlier one, for a turn */
+		bool fin_sent;
+		bool reset_seen; /* the socket is dead: close, do not linger */
+		bool leaves; /* by_rc: the program ends the QP, and is not told of what else ends the stream */
+		bool tells_delivered; /* AW_UQP_DELIVERED is raised once the stream's socket is closed */
+		/* then: that socket's number (net/progress/linger.h); 0: it is the QP's, or closed */
+		uint32_t lingers;
+	};
+
+	/* The roce persona (net/roce/rc.c), which makes the streams of a QP with by_rc. */
+	struct {
+		bool by_rc; /* ibv_modify_qp named its peer */
+		bool touched; /* either end has begun a message on the stream */
+		bool lost; /* the stream has ended, and the program is not notified */
+		/* the stream has ended, but a message of it waits for a receive; nothing is sent any more */
+		bool peer_gone;
+		bool recall_due; /* the stream ended unused, and rc's clock is set for it */
+		uint64_t fail_ns; /* posts that have no stream by then fail; 0: never */
+		uint32_t retry_ms; /* how long a post may wait for a stream; 0: for ever */
+	};
+
+	/* The events of its owners (uqp.c, uqp_events.c). The listeners run without the lock, one thread at a time. */
+	struct {
+		uint32_t events_due, events_told;
+		bool drain_asked; /* AW_UQP_DRAINED is raised once the halted send queue is drained */
+		bool delivering; /* listeners run now */
+		pthread_cond_t delivered;
+		aw_uqp_fn *listener[2]; /* enum aw_uqp_owner */
+		void *listener_arg[2];
+	};
+
 	struct aw_cq_user of_cq;
 };
 
