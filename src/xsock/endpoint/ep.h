@@ -131,12 +131,6 @@ bool aw_xs_ep_arm_for(struct aw_xs_ep *ep, short events);
 ssize_t aw_xs_ep_send(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags);
 
 /*
- * Returns how many bytes a send takes now, for a caller that is the only one to send: 0 unless POLLOUT holds, and at
- * least 1 where a send fails.
- */
-size_t aw_xs_ep_room(struct aw_xs_ep *ep);
-
-/*
  * Returns how many bytes were received; 0 at the end of the stream. flags: MSG_PEEK, MSG_OOB
  * (receives the urgent byte out of line; -EINVAL: there is none; -EAGAIN: it is announced, but has
  * not come). As in TCP, a receive stops at the urgent mark, and the urgent byte is in the stream

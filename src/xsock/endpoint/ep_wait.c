@@ -56,20 +56,6 @@ short aw_xs_ep_bits(const struct aw_xs_ep *ep)
 	return (short)bits;
 }
 
-size_t aw_xs_ep_room(struct aw_xs_ep *ep)
-{
-	size_t room;
-
-	pthread_mutex_lock(&ep->lock);
-	if (!is_writable(ep))
-		aw_xs_ep_progress(ep);
-	room = is_writable(ep) ? aw_xs_stream_room(&ep->stream) : 0;
-	if (is_writable(ep) && !room)
-		room = 1;
-	aw_xs_ep_unlock(ep);
-	return room;
-}
-
 /* Arms the CQs, and makes progress. True: nothing has changed. */
 static bool arm_cqs(struct aw_xs_ep *ep, bool sends)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Makes the first I/O: judges the connection (verdict.c), and makes it framed or bridged, or refuses the peer.
+// Makes the first I/O: judges the connection (detect.c), and makes it framed or bridged, or refuses the peer.
 #include "xsock/preload/first_io.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "xsock/framed/framed.h"
 #include "xsock/framed/refusal.h"
 #include "xsock/framed/swap.h"
-#include "xsock/preload/verdict.h"
+#include "xsock/preload/detect.h"
 #include "xsock/preload/wait.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/quiet.h"
@@ -33,7 +33,7 @@ short aw_first_io_poll(int fd, short events, int timeout_ms)
 }
 
 /*
- * Waits while another thread, whose verdict may differ, starts the connection; the caller goes on
+ * Waits while another thread, which may have judged otherwise, starts the connection; the caller goes on
  * with that thread's result. The caller holds the lock.
  */
 static void await_started(const struct aw_sock *sock)
@@ -102,7 +102,7 @@ static void make_candidate(struct aw_sock *sock)
  */
 static int end_failed_start(struct aw_sock *sock, int fd, int err)
 {
-	bool ended = err == ENOTCONN && aw_verdict_has_ended(fd);
+	bool ended = err == ENOTCONN && aw_detect_has_ended(fd);
 
 	aw_log(AW_LOG_ERROR, "fd %d cannot be iWARP: %s", fd, strerror(err));
 	aw_fdtab_lock();
@@ -218,7 +218,7 @@ static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *ca
 		return 0;
 	if (sock->slot && aw_framed_is_lost(sock->slot))
 		return lose_connection(sock, call);
-	if (is_reported_once(err) && aw_verdict_has_ended(call->fd))
+	if (is_reported_once(err) && aw_detect_has_ended(call->fd))
 		return end_started(sock, call, err);
 	if (!give_up_slot(sock, call->fd))
 		return record ? lose_connection(sock, call) : start_claimed(sock, call, true);
@@ -280,32 +280,32 @@ static int refuse_peer(struct aw_sock *sock, const struct aw_first_io_call *call
 	return aw_fail_with(aw_first_io_take_error(call->fd));
 }
 
-static enum aw_refusal reason_of(const struct aw_sock *sock, enum aw_verdict verdict)
+static enum aw_refusal reason_of(const struct aw_sock *sock, enum aw_detected detected)
 {
-	if (verdict == AW_VERDICT_SILENT)
+	if (detected == AW_DETECTED_SILENT)
 		return AW_REFUSAL_SILENT_CLIENT;
 	return sock->role == AW_ROLE_ACTIVE ? AW_REFUSAL_OTHER_SERVER : AW_REFUSAL_OTHER_CLIENT;
 }
 
-static int apply_verdict(struct aw_sock *sock, const struct aw_first_io_call *call,
-			 enum aw_verdict verdict)
+static int apply_detected(struct aw_sock *sock, const struct aw_first_io_call *call,
+			  enum aw_detected detected)
 {
-	switch (verdict) {
-	case AW_VERDICT_ENDPOINT:
-	case AW_VERDICT_RECORD:
-		return start_connection(sock, call, verdict == AW_VERDICT_RECORD);
-	case AW_VERDICT_ENDED:
+	switch (detected) {
+	case AW_DETECTED_ENDPOINT:
+	case AW_DETECTED_RECORD:
+		return start_connection(sock, call, detected == AW_DETECTED_RECORD);
+	case AW_DETECTED_ENDED:
 		end_plain(sock, call->fd);
 		return 0;
-	case AW_VERDICT_STRANGER:
-	case AW_VERDICT_SILENT:
-		return refuse_peer(sock, call, reason_of(sock, verdict));
-	case AW_VERDICT_REFUSED:
+	case AW_DETECTED_STRANGER:
+	case AW_DETECTED_SILENT:
+		return refuse_peer(sock, call, reason_of(sock, detected));
+	case AW_DETECTED_REFUSED:
 		make_candidate(sock);
 		return 0;
-	case AW_VERDICT_LATER:
+	case AW_DETECTED_LATER:
 		return 0;
-	case AW_VERDICT_FAILED:
+	case AW_DETECTED_FAILED:
 		return -1;
 	}
 	return 0;
@@ -370,23 +370,23 @@ static void cancel_judging(void *arg)
 }
 
 /* Judges by a copy of the socket, like, without the lock. The thread may be cancelled while it waits to read. */
-static enum aw_verdict judge(struct aw_sock *sock, const struct aw_sock *like,
-			     const struct aw_first_io_call *call)
+static enum aw_detected judge(struct aw_sock *sock, const struct aw_sock *like,
+			      const struct aw_first_io_call *call)
 {
-	enum aw_verdict verdict;
+	enum aw_detected detected;
 
 	pthread_cleanup_push(cancel_judging, sock);
-	verdict = aw_verdict_judge(like, call);
+	detected = aw_detect_start(like, call);
 	pthread_cleanup_pop(false);
-	return verdict;
+	return detected;
 }
 
-/* Judges the connection, and applies the verdict. Returns 0 with errno unchanged, or -1 with errno. */
+/* Judges the connection, and applies what was found. Returns 0 with errno unchanged, or -1 with errno. */
 static int make_first_io(const struct aw_first_io_call *call)
 {
 	int saved = errno, result;
 	struct aw_sock *sock, like;
-	enum aw_verdict verdict;
+	enum aw_detected detected;
 	struct aw_quiet before;
 	int err;
 
@@ -404,10 +404,10 @@ static int make_first_io(const struct aw_first_io_call *call)
 	aw_fdtab_unlock();
 	if (!sock || err)
 		return err ? pass_error(call, err) : 0;
-	verdict = judge(sock, &like, call);
+	detected = judge(sock, &like, call);
 	aw_quiet_begin(&before);
 	aw_first_io_end_sleep(sock);
-	result = apply_verdict(sock, call, verdict);
+	result = apply_detected(sock, call, detected);
 	if (result == 0)
 		errno = saved;
 	release_socket(sock);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The first I/O: the program uses a connected socket of iWARP mode for the first time. The calling
-// thread decides how the connection begins (verdict.h), starts MPA, and swaps the socket where the proxy process carries it. Callers
+// thread decides how the connection begins (detect.h), starts MPA, and swaps the socket where the proxy process carries it. Callers
 // hold no lock.
 //
 // A socket in `on` is a kernel TCP socket until its stream starts MPA (RFC 5044 7.1.3): the kernel
@@ -51,7 +51,7 @@ int aw_first_io_take_error(int fd);
 
 /*
  * Polls fd for events and returns the events that are ready, 0 if there are none. Without a time
- * limit a signal ends the wait. With one it does not, because a verdict after a shorter wait may be
+ * limit a signal ends the wait. With one it does not, because a judgement after a shorter wait may be
  * wrong.
  */
 short aw_first_io_poll(int fd, short events, int timeout_ms);

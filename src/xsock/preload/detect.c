@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Judges a client by its first bytes.
-#include "xsock/preload/verdict.h"
+#include "xsock/preload/detect.h"
 
 #include <errno.h>
 
@@ -20,29 +20,29 @@ static bool may_wait(const struct aw_first_io_call *call)
 	       (call->kind == AW_FIRST_SHUTDOWN || aw_waits_may(call->fd, 0));
 }
 
-static enum aw_verdict verdict_of(enum aw_offer offer)
+static enum aw_detected detected_of(enum aw_offer offer)
 {
 	switch (offer) {
 	case AW_OFFER_MORE:
-		return AW_VERDICT_LATER;
+		return AW_DETECTED_LATER;
 	case AW_OFFER_RECORD:
-		return AW_VERDICT_RECORD;
+		return AW_DETECTED_RECORD;
 	case AW_OFFER_ENDPOINT:
-		return AW_VERDICT_ENDPOINT;
+		return AW_DETECTED_ENDPOINT;
 	case AW_OFFER_STRANGE:
-		return AW_VERDICT_STRANGER;
+		return AW_DETECTED_STRANGER;
 	}
-	return AW_VERDICT_STRANGER;
+	return AW_DETECTED_STRANGER;
 }
 
 /*
  * Judges what has come from a client. LATER: *wanted is how many bytes the next look needs. An error is left in the socket, for the
  * program's own call to return.
  */
-static enum aw_verdict look_at_request(int fd, size_t *wanted)
+static enum aw_detected look_at_request(int fd, size_t *wanted)
 {
 	short ready = aw_first_io_poll(fd, POLLRDHUP, 0);
-	enum aw_verdict verdict = AW_VERDICT_LATER;
+	enum aw_detected detected = AW_DETECTED_LATER;
 	uint8_t bytes[AW_OFFER_BYTES_MAX];
 	int queued = 0;
 	ssize_t got;
@@ -50,13 +50,13 @@ static enum aw_verdict look_at_request(int fd, size_t *wanted)
 	*wanted = 1;
 	(void)aw_libc()->ioctl(fd, FIONREAD, &queued);
 	if (queued == 0)
-		return ready ? AW_VERDICT_ENDED : AW_VERDICT_LATER;
+		return ready ? AW_DETECTED_ENDED : AW_DETECTED_LATER;
 	got = aw_libc()->recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 	if (got > 0) {
-		verdict = verdict_of(aw_offer_judge(bytes, (size_t)got, wanted));
+		detected = detected_of(aw_offer_judge(bytes, (size_t)got, wanted));
 		*wanted += (size_t)got;
 	}
-	return verdict == AW_VERDICT_LATER && ready ? AW_VERDICT_STRANGER : verdict;
+	return detected == AW_DETECTED_LATER && ready ? AW_DETECTED_STRANGER : detected;
 }
 
 static bool is_overdue(const struct aw_sock *sock)
@@ -136,82 +136,83 @@ static int64_t limit_of(const struct aw_first_io_call *call)
 }
 
 /* Waits for the client's Request, or until another thread has begun the connection. */
-static enum aw_verdict await_request(const struct aw_sock *sock,
-				     const struct aw_first_io_call *call)
+static enum aw_detected await_request(const struct aw_sock *sock,
+				      const struct aw_first_io_call *call)
 {
 	int64_t limit_ns = limit_of(call);
 	int64_t end_ns = limit_ns < 0 ? 0 : aw_now_ns() + limit_ns;
-	enum aw_verdict verdict;
+	enum aw_detected detected;
 	size_t wanted;
 
 	for (;;) {
-		verdict = look_at_request(call->fd, &wanted);
-		if (verdict != AW_VERDICT_LATER)
-			return verdict;
+		detected = look_at_request(call->fd, &wanted);
+		if (detected != AW_DETECTED_LATER)
+			return detected;
 		if (is_overdue(sock))
-			return AW_VERDICT_SILENT;
+			return AW_DETECTED_SILENT;
 		set_lowat(call->fd, wanted);
 		if (!await_bytes(call, end_ns, limit_ns))
-			return AW_VERDICT_FAILED;
+			return AW_DETECTED_FAILED;
 		if (aw_fdtab_state(call->fd) != AW_FD_PENDING)
-			return AW_VERDICT_ENDPOINT; /* another thread has started it */
+			return AW_DETECTED_ENDPOINT; /* another thread has started it */
 		if (is_begun(sock))
-			return AW_VERDICT_RECORD;
+			return AW_DETECTED_RECORD;
 	}
 }
 
-static enum aw_verdict judge_fresh(const struct aw_sock *sock, const struct aw_first_io_call *call)
+static enum aw_detected judge_fresh(const struct aw_sock *sock, const struct aw_first_io_call *call)
 {
 	size_t wanted;
-	enum aw_verdict verdict = look_at_request(call->fd, &wanted);
+	enum aw_detected detected = look_at_request(call->fd, &wanted);
 
 	/* To a Request that comes to a closed socket the kernel would send a reset, though the client's program has sent nothing. */
-	if (verdict == AW_VERDICT_LATER && call->kind == AW_FIRST_CLOSE)
-		return AW_VERDICT_ENDPOINT;
-	if (verdict != AW_VERDICT_LATER)
-		return verdict;
+	if (detected == AW_DETECTED_LATER && call->kind == AW_FIRST_CLOSE)
+		return AW_DETECTED_ENDPOINT;
+	if (detected != AW_DETECTED_LATER)
+		return detected;
 	if (is_overdue(sock))
-		return AW_VERDICT_SILENT;
+		return AW_DETECTED_SILENT;
 	if (call->kind != AW_FIRST_POLL) {
 		begin_own_clients();
-		verdict = look_at_request(call->fd, &wanted);
+		detected = look_at_request(call->fd, &wanted);
 	}
-	if (verdict == AW_VERDICT_LATER && may_wait(call))
+	if (detected == AW_DETECTED_LATER && may_wait(call))
 		return await_request(sock, call);
-	if (verdict == AW_VERDICT_LATER)
+	if (detected == AW_DETECTED_LATER)
 		set_lowat(call->fd, wanted);
-	if (verdict != AW_VERDICT_LATER || call->kind == AW_FIRST_POLL)
-		return verdict;
+	if (detected != AW_DETECTED_LATER || call->kind == AW_FIRST_POLL)
+		return detected;
 	errno = EAGAIN;
-	return AW_VERDICT_FAILED;
+	return AW_DETECTED_FAILED;
 }
 
 /* Another process may begin a shared connection at any time: its bytes are then no Request's. */
-static enum aw_verdict judge_client(const struct aw_sock *sock, const struct aw_first_io_call *call)
+static enum aw_detected judge_client(const struct aw_sock *sock,
+				     const struct aw_first_io_call *call)
 {
-	enum aw_verdict verdict = AW_VERDICT_ENDPOINT;
+	enum aw_detected detected = AW_DETECTED_ENDPOINT;
 
 	if (!is_begun(sock) && call->kind != AW_FIRST_HAND_OVER)
-		verdict = judge_fresh(sock, call);
+		detected = judge_fresh(sock, call);
 
-	if (verdict == AW_VERDICT_LATER || verdict == AW_VERDICT_FAILED || !sock->slot)
-		return verdict;
-	return aw_framed_has_begun(sock->slot, call->fd) ? AW_VERDICT_RECORD : verdict;
+	if (detected == AW_DETECTED_LATER || detected == AW_DETECTED_FAILED || !sock->slot)
+		return detected;
+	return aw_framed_has_begun(sock->slot, call->fd) ? AW_DETECTED_RECORD : detected;
 }
 
 /* A server that speaks first speaks no MPA. */
-static enum aw_verdict judge_server(int fd)
+static enum aw_detected judge_server(int fd)
 {
 	int queued = 0;
 
 	(void)aw_libc()->ioctl(fd, FIONREAD, &queued);
 	if (queued > 0)
-		return AW_VERDICT_STRANGER;
-	return aw_verdict_has_ended(fd) ? AW_VERDICT_ENDED : AW_VERDICT_RECORD;
+		return AW_DETECTED_STRANGER;
+	return aw_detect_has_ended(fd) ? AW_DETECTED_ENDED : AW_DETECTED_RECORD;
 }
 
 /* Judges whether connect has succeeded; waits for its end if the call may wait. */
-static enum aw_verdict judge_connect(const struct aw_first_io_call *call)
+static enum aw_detected judge_connect(const struct aw_first_io_call *call)
 {
 	union aw_address remote;
 	socklen_t len = sizeof(remote);
@@ -219,21 +220,21 @@ static enum aw_verdict judge_connect(const struct aw_first_io_call *call)
 	if (!aw_first_io_poll(call->fd, POLLIN | POLLOUT, 0)) {
 		if (!may_wait(call)) {
 			errno = EAGAIN;
-			return call->kind == AW_FIRST_POLL ? AW_VERDICT_LATER : AW_VERDICT_FAILED;
+			return call->kind == AW_FIRST_POLL ? AW_DETECTED_LATER : AW_DETECTED_FAILED;
 		}
 		if (!aw_first_io_poll(call->fd, POLLIN | POLLOUT, -1))
-			return AW_VERDICT_FAILED;
+			return AW_DETECTED_FAILED;
 	}
 	/*
 	 * After a connect that has failed the socket is plain, and the program's own call returns
 	 * the error.
 	 */
 	return aw_libc()->getpeername(call->fd, (struct sockaddr *)&remote, &len) == 0
-		       ? AW_VERDICT_RECORD
-		       : AW_VERDICT_REFUSED;
+		       ? AW_DETECTED_RECORD
+		       : AW_DETECTED_REFUSED;
 }
 
-bool aw_verdict_has_ended(int fd)
+bool aw_detect_has_ended(int fd)
 {
 	short revents = aw_first_io_poll(fd, POLLRDHUP, 0);
 	uint8_t byte;
@@ -242,19 +243,19 @@ bool aw_verdict_has_ended(int fd)
 	       (revents && aw_libc()->recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0);
 }
 
-enum aw_verdict aw_verdict_judge(const struct aw_sock *sock, const struct aw_first_io_call *call)
+enum aw_detected aw_detect_start(const struct aw_sock *sock, const struct aw_first_io_call *call)
 {
-	enum aw_verdict verdict;
+	enum aw_detected detected;
 
 	if (sock->state == AW_FD_CONNECTING) {
-		verdict = judge_connect(call);
-		if (verdict != AW_VERDICT_RECORD)
-			return verdict;
+		detected = judge_connect(call);
+		if (detected != AW_DETECTED_RECORD)
+			return detected;
 	}
 	/* An endpoint waits for its peer itself. */
 	if (sock->extended || !aw_mode_records())
-		return AW_VERDICT_ENDPOINT;
+		return AW_DETECTED_ENDPOINT;
 	if (sock->role == AW_ROLE_PASSIVE)
 		return judge_client(sock, call);
-	return sock->mode == AW_XS_RSOCKETS ? AW_VERDICT_ENDPOINT : judge_server(call->fd);
+	return sock->mode == AW_XS_RSOCKETS ? AW_DETECTED_ENDPOINT : judge_server(call->fd);
 }
