@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// An endpoint's creation, its bytes, and its options. Static functions need the endpoint's lock
-// unless they take the endpoint before it is shared.
+// An endpoint's creation, its bytes, and its options.
 #include "xsock/endpoint/ep_impl.h"
 
 #include <errno.h>
@@ -101,8 +100,8 @@ int aw_xs_ep_create(const struct aw_xs_options *o, struct aw_xs_ep **created)
 	return 0;
 }
 
-/* The order is rdma_cm's and verbs': maps and QP, then ids, then their channel. */
-void aw_xs_ep_free(struct aw_xs_ep *ep)
+/* The order is rdma_cm's and verbs': maps and QP, then ids, then their channel. Unchecked: no other thread has the endpoint. */
+void aw_xs_ep_free(struct aw_xs_ep *ep) AW_UNCHECKED
 {
 	aw_xs_ep_free_maps(ep);
 	aw_xs_ep_qp_destroy(ep);
@@ -131,7 +130,7 @@ short aw_xs_ep_ready(struct aw_xs_ep *ep)
 	return bits;
 }
 
-static int take_error(struct aw_xs_ep *ep)
+static int take_error(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	int error = ep->error;
 
@@ -149,7 +148,7 @@ int aw_xs_ep_error(struct aw_xs_ep *ep)
 	return error;
 }
 
-static enum aw_xs_state state_of(const struct aw_xs_ep *ep)
+static enum aw_xs_state state_of(const struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	switch (ep->phase) {
 	case AW_XS_PHASE_IDLE:
@@ -178,7 +177,7 @@ enum aw_xs_state aw_xs_ep_state(struct aw_xs_ep *ep)
 }
 
 /* Returns the negative errno of a send, or 0 if bytes can be taken. */
-static int send_refusal(struct aw_xs_ep *ep, int flags)
+static int send_refusal(struct aw_xs_ep *ep, int flags) AW_REQUIRES(ep->lock)
 {
 	const struct aw_xs_stream *s = &ep->stream;
 
@@ -198,7 +197,7 @@ static int send_refusal(struct aw_xs_ep *ep, int flags)
  * taken, fewer bytes wait: they go out with the next ones, or when TCP has taken messages. The
  * peer's credits do the same if the peer is behind.
  */
-static uint32_t message_min(struct aw_xs_ep *ep, int flags)
+static uint32_t message_min(struct aw_xs_ep *ep, int flags) AW_REQUIRES(ep->lock)
 {
 	if (flags & MSG_MORE)
 		return COMBINE_BYTES;
@@ -209,6 +208,7 @@ static uint32_t message_min(struct aw_xs_ep *ep, int flags)
 }
 
 static ssize_t send_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags)
+	AW_REQUIRES(ep->lock)
 {
 	int refusal = send_refusal(ep, flags);
 	size_t len = aw_iov_length(iov, (size_t)n);
@@ -237,7 +237,7 @@ ssize_t aw_xs_ep_send(struct aw_xs_ep *ep, const struct iovec *iov, int n, int f
 }
 
 /* Returns the result of a receive without bytes. */
-static ssize_t result_of_empty(struct aw_xs_ep *ep)
+static ssize_t result_of_empty(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	const struct aw_xs_stream *s = &ep->stream;
 
@@ -251,6 +251,7 @@ static ssize_t result_of_empty(struct aw_xs_ep *ep)
 }
 
 static ssize_t recv_urgent(struct aw_xs_ep *ep, const struct iovec *iov, int n, bool peek)
+	AW_REQUIRES(ep->lock)
 {
 	uint8_t byte;
 	int err;
@@ -268,6 +269,7 @@ static ssize_t recv_urgent(struct aw_xs_ep *ep, const struct iovec *iov, int n, 
 }
 
 static ssize_t recv_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags)
+	AW_REQUIRES(ep->lock)
 {
 	bool peek = flags & MSG_PEEK;
 	size_t taken;

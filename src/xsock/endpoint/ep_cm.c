@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Connection set-up: from an address, a socket or a Request to an established connection, one
-// rdma_cm event at a time; and the connection's end. Static functions need the endpoint's lock;
-// begin_setup() takes it, and finish_begin() releases it.
+// rdma_cm event at a time;
+// and the connection's end.
 #include "xsock/endpoint/ep_impl.h"
 
 #include <dlfcn.h>
@@ -56,7 +56,7 @@ static struct rdma_event_channel *make_channel(void)
  * Makes an id, and the channel if there is none. Returns 0 or a negative errno; aw_xs_ep_free()
  * frees what was made.
  */
-static int make_id(struct aw_xs_ep *ep, struct rdma_cm_id **id)
+static int make_id(struct aw_xs_ep *ep, struct rdma_cm_id **id) AW_REQUIRES(ep->lock)
 {
 	if (!ep->events)
 		ep->events = make_channel();
@@ -66,7 +66,7 @@ static int make_id(struct aw_xs_ep *ep, struct rdma_cm_id **id)
 }
 
 static struct rdma_conn_param *fill_param(struct aw_xs_ep *ep, struct rdma_conn_param *param,
-					  uint8_t *hello)
+					  uint8_t *hello) AW_REQUIRES(ep->lock)
 {
 	aw_xs_stream_hello(&ep->stream, hello);
 	*param = (struct rdma_conn_param){
@@ -83,7 +83,7 @@ static struct rdma_conn_param *fill_param(struct aw_xs_ep *ep, struct rdma_conn_
 
 _Static_assert(AW_XS_TICKET_AT == AW_XS_HELLO_LEN, "the ticket is behind the hello");
 
-static int send_request(struct aw_xs_ep *ep)
+static int send_request(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	struct rdma_conn_param param;
 	uint8_t hello[AW_XS_HELLO_LEN + AW_XS_TICKET_LEN];
@@ -120,6 +120,7 @@ size_t aw_xs_ep_refusal(struct aw_xs_ep *ep, void *bytes, size_t max)
 }
 
 static int send_reply(struct aw_xs_ep *ep, const struct rdma_conn_param *request)
+	AW_REQUIRES(ep->lock)
 {
 	struct rdma_conn_param param;
 	uint8_t hello[AW_XS_HELLO_LEN];
@@ -141,6 +142,7 @@ static int send_reply(struct aw_xs_ep *ep, const struct rdma_conn_param *request
 }
 
 static int on_established(struct aw_xs_ep *ep, const struct rdma_conn_param *reply)
+	AW_REQUIRES(ep->lock)
 {
 	int err = 0;
 
@@ -169,7 +171,7 @@ static int errno_of_event(const struct rdma_cm_event *event)
 	return event->event == RDMA_CM_EVENT_UNREACHABLE ? ETIMEDOUT : ECONNREFUSED;
 }
 
-static int on_event(struct aw_xs_ep *ep, const struct rdma_cm_event *event)
+static int on_event(struct aw_xs_ep *ep, const struct rdma_cm_event *event) AW_REQUIRES(ep->lock)
 {
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
@@ -218,7 +220,7 @@ int aw_xs_ep_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 }
 
 /* Copies the event, since it is acknowledged before its id may be destroyed. */
-static bool event_take(struct aw_xs_ep *ep)
+static bool event_take(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	uint8_t private_data[UINT8_MAX];
 	struct rdma_cm_event *event, copy;
@@ -249,7 +251,7 @@ void aw_xs_ep_cm_progress(struct aw_xs_ep *ep)
  * Ends a call that has begun set-up, and unlocks the endpoint. Set-up goes on by events, some of
  * which have come already.
  */
-static int finish_begin(struct aw_xs_ep *ep, int err)
+static int finish_begin(struct aw_xs_ep *ep, int err) AW_RELEASE(ep->lock)
 {
 	if (err) {
 		aw_xs_ep_end(ep, -err);
@@ -262,7 +264,7 @@ static int finish_begin(struct aw_xs_ep *ep, int err)
 }
 
 /* Locks the endpoint and begins its only set-up. Returns 0 with the lock held, or -EISCONN. */
-static int begin_setup(struct aw_xs_ep *ep, enum aw_xs_phase phase)
+static int begin_setup(struct aw_xs_ep *ep, enum aw_xs_phase phase) AW_TRY_ACQUIRE(0, ep->lock)
 {
 	pthread_mutex_lock(&ep->lock);
 	if (ep->phase != AW_XS_PHASE_IDLE) {
@@ -289,8 +291,11 @@ int aw_xs_ep_connect(struct aw_xs_ep *ep, const struct sockaddr *src, const stru
 int aw_xs_ep_initiate(struct aw_xs_ep *ep, int fd)
 {
 	extension_fn *initiate = (extension_fn *)aw_xs_cm_extension("anywarp_cm_initiate");
-	int err = initiate ? begin_setup(ep, AW_XS_PHASE_ROUTE) : -EOPNOTSUPP;
+	int err;
 
+	if (!initiate)
+		return -EOPNOTSUPP;
+	err = begin_setup(ep, AW_XS_PHASE_ROUTE);
 	if (err)
 		return err;
 	err = make_id(ep, &ep->id);
@@ -308,8 +313,11 @@ int aw_xs_ep_initiate(struct aw_xs_ep *ep, int fd)
 int aw_xs_ep_respond(struct aw_xs_ep *ep, int fd)
 {
 	extension_fn *respond = (extension_fn *)aw_xs_cm_extension("anywarp_cm_respond");
-	int err = respond ? begin_setup(ep, AW_XS_PHASE_REQUEST) : -EOPNOTSUPP;
+	int err;
 
+	if (!respond)
+		return -EOPNOTSUPP;
+	err = begin_setup(ep, AW_XS_PHASE_REQUEST);
 	if (err)
 		return err;
 	err = make_id(ep, &ep->listen_id);
@@ -319,7 +327,7 @@ int aw_xs_ep_respond(struct aw_xs_ep *ep, int fd)
 }
 
 /* Takes the id, and moves it from the listener's channel to the endpoint's own. */
-static int adopt_id(struct aw_xs_ep *ep, struct rdma_cm_id *id)
+static int adopt_id(struct aw_xs_ep *ep, struct rdma_cm_id *id) AW_REQUIRES(ep->lock)
 {
 	ep->events = make_channel();
 	if (!ep->events || rdma_migrate_id(id, ep->events) != 0) {

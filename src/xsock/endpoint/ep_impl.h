@@ -5,6 +5,7 @@
 #ifndef XSOCK_ENDPOINT_EP_IMPL_H
 #define XSOCK_ENDPOINT_EP_IMPL_H
 
+#include "base/thread_safety.h"
 #include "xsock/endpoint/ep.h"
 #include "xsock/endpoint/executor.h"
 #include "xsock/stream/stream.h"
@@ -60,7 +61,7 @@ struct aw_xs_ep {
 	/* offsets in memory, behind the send ring; shared_at: of what the peer may write */
 	size_t messages_at, shared_at;
 
-	pthread_mutex_t lock;
+	aw_mutex lock;
 	pthread_cond_t changed; /* for threads that wait while another one sleeps */
 	enum aw_xs_phase phase;
 	struct aw_xs_stream stream;
@@ -119,53 +120,54 @@ struct aw_xs_ep {
 	uint64_t stalled_since_ns, stalled_at;
 };
 
-/* ep_cm.c: start-up and the connection's end. The caller holds the endpoint's lock. */
-void aw_xs_ep_cm_progress(struct aw_xs_ep *ep);
+/* ep_cm.c: start-up and the connection's end. */
+void aw_xs_ep_cm_progress(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
 
 /* Ends the connection; error: a positive errno, or 0 for an orderly end. */
-void aw_xs_ep_end(struct aw_xs_ep *ep, int error);
+void aw_xs_ep_end(struct aw_xs_ep *ep, int error) AW_REQUIRES(ep->lock);
 /* Returns a function of anywarp's librdmacm by dlsym; NULL: the librdmacm in use is another. */
 void *aw_xs_cm_extension(const char *name);
 
-/* ep_qp.c. The caller holds the endpoint's lock. */
-int aw_xs_ep_qp_create(struct aw_xs_ep *ep);
-void aw_xs_ep_qp_destroy(struct aw_xs_ep *ep);
+/* ep_qp.c. */
+int aw_xs_ep_qp_create(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
+void aw_xs_ep_qp_destroy(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
 
-/* ep_work.c. The caller holds the endpoint's lock. */
+/* ep_work.c. */
 /* Posts count receives, beginning with message slot first. */
-int aw_xs_ep_post_receives(struct aw_xs_ep *ep, uint32_t first, uint32_t count);
+int aw_xs_ep_post_receives(struct aw_xs_ep *ep, uint32_t first, uint32_t count)
+	AW_REQUIRES(ep->lock);
 /* Completes the callers' WRs with an error: the QP is gone. */
-void aw_xs_ep_fail_caller_wrs(struct aw_xs_ep *ep);
+void aw_xs_ep_fail_caller_wrs(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
 /* Processes completions, then posts what can be posted. */
-void aw_xs_ep_progress(struct aw_xs_ep *ep);
+void aw_xs_ep_progress(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
 /* Posts what can be posted. min: as for aw_xs_stream_next. */
-void aw_xs_ep_pump(struct aw_xs_ep *ep, uint32_t min);
-void aw_xs_ep_reap_sends(struct aw_xs_ep *ep);
-int aw_xs_ep_post_work(struct aw_xs_ep *ep, const struct aw_xs_work *wr);
+void aw_xs_ep_pump(struct aw_xs_ep *ep, uint32_t min) AW_REQUIRES(ep->lock);
+void aw_xs_ep_reap_sends(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
+int aw_xs_ep_post_work(struct aw_xs_ep *ep, const struct aw_xs_work *wr) AW_REQUIRES(ep->lock);
 /* Posts a Write of no bytes, whose completion wakes the threads that sleep on the channel. */
-void aw_xs_ep_nudge(struct aw_xs_ep *ep);
+void aw_xs_ep_nudge(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
 void aw_xs_ep_arm_cq(struct aw_xs_cq *cq);
 /* Wakes the threads that sleep and have missed a change. */
-void aw_xs_ep_wake_sleepers(struct aw_xs_ep *ep);
+void aw_xs_ep_wake_sleepers(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
 /* Does the same, leaves bytes that no caller sends to the service, and unlocks the endpoint. */
-void aw_xs_ep_unlock(struct aw_xs_ep *ep);
+void aw_xs_ep_unlock(struct aw_xs_ep *ep) AW_RELEASE(ep->lock);
 /* Returns whether bytes or the end wait to be sent, for the peer or for TCP. */
-bool aw_xs_ep_is_behind(const struct aw_xs_ep *ep);
+bool aw_xs_ep_is_behind(const struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
 /* Returns whether the peer receives no more. */
-bool aw_xs_ep_is_over(const struct aw_xs_ep *ep);
+bool aw_xs_ep_is_over(const struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
 /* Returns whether all bytes and the end of the stream were sent, or cannot be any more. */
-bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep);
+bool aw_xs_ep_is_flushed(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
 
-/* ep_iomap.c. The caller holds the endpoint's lock. */
-void aw_xs_ep_announce_maps(struct aw_xs_ep *ep);
-void aw_xs_ep_free_maps(struct aw_xs_ep *ep);
+/* ep_iomap.c. */
+void aw_xs_ep_announce_maps(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
+void aw_xs_ep_free_maps(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
 
-/* ep_wait.c: returns the readiness. The caller holds the endpoint's lock. */
-short aw_xs_ep_bits(const struct aw_xs_ep *ep);
-/* As aw_xs_ep_arm; the caller holds the endpoint's lock. */
-bool aw_xs_ep_arm_poller(struct aw_xs_ep *ep);
+/* ep_wait.c: returns the readiness. */
+short aw_xs_ep_bits(const struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
+/* As aw_xs_ep_arm */
+bool aw_xs_ep_arm_poller(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
 
-/* ep.c: frees an endpoint that no thread uses any more. The caller holds the endpoint's lock. */
+/* ep.c: frees an endpoint that no thread uses any more. */
 void aw_xs_ep_free(struct aw_xs_ep *ep);
 
 TAILQ_HEAD(aw_xs_ep_list, aw_xs_ep);
@@ -174,7 +176,7 @@ struct aw_xs_service {
 	 * Guards the fields below. A thread may take it while it holds an endpoint's lock; a thread
 	 * that holds it only tries an endpoint's lock.
 	 */
-	pthread_mutex_t lock;
+	aw_mutex lock;
 	pthread_cond_t idle; /* no endpoint lingers */
 	struct aw_xs_ep_list live; /* endpoints that are not closed */
 	struct aw_xs_ep_list behind;
@@ -190,13 +192,12 @@ extern struct aw_xs_job aw_xs_service_job;
 
 /*
  * ep_service.c. join: the endpoint is created. leave: it is closed or, kept, hung up; false: there is nothing left to do, or
- * the service does it. behind: bytes are left to send; the caller holds the endpoint's lock; drop_behind: none are; the caller holds
- * the service's lock. linger: the service takes an endpoint that has left; false: it has no thread.
+ * the service does it. behind: bytes are left to send; drop_behind: none are. linger: the service takes an endpoint that has left; false: it has no thread.
  */
 void aw_xs_service_join(struct aw_xs_ep *ep);
 bool aw_xs_service_leave(struct aw_xs_ep *ep, bool kept);
-void aw_xs_service_behind(struct aw_xs_ep *ep);
-void aw_xs_service_drop_behind(struct aw_xs_ep *ep);
+void aw_xs_service_behind(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
+void aw_xs_service_drop_behind(struct aw_xs_ep *ep) AW_REQUIRES(aw_xs_service.lock);
 bool aw_xs_service_linger(struct aw_xs_ep *ep);
 
 #endif

@@ -9,7 +9,7 @@
 #define SILENT UINT32_MAX /* the index of a map that is not announced to the peer */
 
 /* Returns an index that the peer has an entry for and no map has; SILENT: there is none. */
-static uint32_t free_index(const struct aw_xs_ep *ep)
+static uint32_t free_index(const struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	for (uint32_t index = 0; index < ep->stream.peer_iomap.len; index++) {
 		const struct aw_xs_map *map;
@@ -24,6 +24,7 @@ static uint32_t free_index(const struct aw_xs_ep *ep)
 }
 
 static int add_map(struct aw_xs_ep *ep, void *buf, size_t len, bool writable, uint64_t offset)
+	AW_REQUIRES(ep->lock)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE | (writable ? IBV_ACCESS_REMOTE_WRITE : 0);
 	uint32_t index = writable ? free_index(ep) : SILENT;
@@ -65,7 +66,7 @@ off_t aw_xs_ep_iomap(struct aw_xs_ep *ep, void *buf, size_t len, int prot, off_t
 	return err ? err : offset;
 }
 
-static void drop_map(struct aw_xs_ep *ep, struct aw_xs_map *map)
+static void drop_map(struct aw_xs_ep *ep, struct aw_xs_map *map) AW_REQUIRES(ep->lock)
 {
 	TAILQ_REMOVE(&ep->maps, map, entry);
 	ep->maps_due -= !map->announced;
@@ -124,6 +125,7 @@ void aw_xs_ep_announce_maps(struct aw_xs_ep *ep)
 
 /* Bytes that the stream has taken go out first. */
 static ssize_t write_some(struct aw_xs_ep *ep, const void *buf, size_t count, uint64_t offset)
+	AW_REQUIRES(ep->lock)
 {
 	const struct aw_xs_stream *s = &ep->stream;
 	struct aw_xs_work work;

@@ -37,7 +37,7 @@ void aw_xs_ep_reset(struct aw_xs_ep *ep)
 }
 
 /* Disconnects once the bytes and the stream's end are sent. */
-static void disconnect_flushed(struct aw_xs_ep *ep, uint64_t now)
+static void disconnect_flushed(struct aw_xs_ep *ep, uint64_t now) AW_REQUIRES(ep->lock)
 {
 	if (ep->disconnecting || !aw_xs_ep_is_flushed(ep))
 		return;
@@ -49,7 +49,7 @@ static void disconnect_flushed(struct aw_xs_ep *ep, uint64_t now)
 }
 
 /* Returns whether there is nothing to send, or no peer to send it to. */
-static bool has_nothing_to_send(const struct aw_xs_ep *ep)
+static bool has_nothing_to_send(const struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	const struct aw_xs_stream *s = &ep->stream;
 
@@ -57,7 +57,7 @@ static bool has_nothing_to_send(const struct aw_xs_ep *ep)
 	       (ep->phase < AW_XS_PHASE_REQUEST && s->put == 0);
 }
 
-static uint64_t stall_max(const struct aw_xs_ep *ep)
+static uint64_t stall_max(const struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	if (ep->disconnecting)
 		return DISCONNECT_NS;
@@ -66,8 +66,8 @@ static uint64_t stall_max(const struct aw_xs_ep *ep)
 	return STALL_NS;
 }
 
-/* Makes progress on an endpoint that lingers. Returns true once it may be freed. The caller holds the endpoint's lock. */
-static bool linger_once(struct aw_xs_ep *ep)
+/* Makes progress on an endpoint that lingers. Returns true once it may be freed. */
+static bool linger_once(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	uint64_t now = (uint64_t)aw_now_ns(), at;
 
@@ -84,8 +84,8 @@ static bool linger_once(struct aw_xs_ep *ep)
 	return has_nothing_to_send(ep) || now - ep->stalled_since_ns > stall_max(ep);
 }
 
-/* Arms ep and adds its fds to the poll. The caller holds ep's lock. */
-static void add_endpoint(struct aw_xs_wait *wait, struct aw_xs_ep *ep)
+/* Arms ep and adds its fds to the poll. */
+static void add_endpoint(struct aw_xs_wait *wait, struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	if (!aw_xs_ep_arm_poller(ep))
 		aw_xs_wait_ms(wait, 0);
@@ -99,13 +99,14 @@ static void add_endpoint(struct aw_xs_wait *wait, struct aw_xs_ep *ep)
  * Returns whether another thread sleeps in its own poll(2) on the endpoint: it must find the
  * events. There is one at most.
  */
-static bool has_poller(const struct aw_xs_ep *ep)
+static bool has_poller(const struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	return ep->poller && !pthread_equal(ep->poller_id, pthread_self());
 }
 
 /* Serves an endpoint that is behind, unless calls have been made since the last tick. */
 static void serve_behind(struct aw_xs_wait *wait, struct aw_xs_ep *ep)
+	AW_REQUIRES(ep->lock, aw_xs_service.lock)
 {
 	/*
 	 * Before the connection is established, only the poller may make progress: to take an event of set-up would leave it asleep
@@ -130,10 +131,10 @@ static void serve_behind(struct aw_xs_wait *wait, struct aw_xs_ep *ep)
 }
 
 /*
- * Serves the list `behind`. The caller holds the service's lock, so that none is closed. An
+ * Serves the list `behind`. With the service's lock none is closed meanwhile. An
  * endpoint whose lock is held is left for the next tick.
  */
-static void serve_all_behind(struct aw_xs_wait *wait)
+static void serve_all_behind(struct aw_xs_wait *wait) AW_REQUIRES(aw_xs_service.lock)
 {
 	struct aw_xs_ep *ep, *next;
 
@@ -149,10 +150,10 @@ static void serve_all_behind(struct aw_xs_wait *wait)
 }
 
 /*
- * Takes an endpoint out of the service, and returns whether the service frees it. The caller holds the
- * endpoint's lock: a thread that closes the endpoint meanwhile waits for it.
+ * Takes an endpoint out of the service, and returns whether the service frees it. A thread that closes the endpoint meanwhile waits
+ * for its lock.
  */
-static bool end_linger(struct aw_xs_ep *ep)
+static bool end_linger(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	bool kept, freed;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The endpoint's verbs objects: QP, CQs, memory. Static functions need the endpoint's lock.
+// The endpoint's verbs objects: QP, CQs, memory.
 #include "xsock/endpoint/ep_impl.h"
 
 #include <errno.h>
 
-static int make_cqs(struct aw_xs_ep *ep, uint32_t sends)
+static int make_cqs(struct aw_xs_ep *ep, uint32_t sends) AW_REQUIRES(ep->lock)
 {
 	struct ibv_context *verbs = ep->id->verbs;
 
@@ -16,7 +16,7 @@ static int make_cqs(struct aw_xs_ep *ep, uint32_t sends)
 	return ep->send_cq.cq && ep->recv_cq.cq ? 0 : -errno;
 }
 
-static int register_memory(struct aw_xs_ep *ep)
+static int register_memory(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	const int shared = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 
@@ -29,7 +29,7 @@ static int register_memory(struct aw_xs_ep *ep)
 	return 0;
 }
 
-static int make_qp(struct aw_xs_ep *ep, uint32_t sends)
+static int make_qp(struct aw_xs_ep *ep, uint32_t sends) AW_REQUIRES(ep->lock)
 {
 	struct ibv_qp_init_attr attr = {
 		.qp_context = ep,

@@ -2,7 +2,7 @@
 // Readiness, and sleeping until it changes. One thread at a time sleeps on the completion channel
 // for the endpoint, and other threads wait for that one. A thread of an event loop sleeps in a
 // poll(2) of its own. A thread that takes an event that another one may need has it come once more
-// (aw_xs_ep_nudge). Static functions need the endpoint's lock unless their comment says otherwise.
+// (aw_xs_ep_nudge).
 #define _GNU_SOURCE /* ppoll, POLLRDHUP */
 #include "xsock/endpoint/ep_impl.h"
 
@@ -16,12 +16,12 @@
 /* how often a thread that waits for set-up looks whether the endpoint was shut down */
 #define SETUP_NS 100000000
 
-static bool has_end(const struct aw_xs_ep *ep)
+static bool has_end(const struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	return ep->stream.error || ep->stream.rx_end != AW_XS_OPEN;
 }
 
-static bool is_writable(const struct aw_xs_ep *ep)
+static bool is_writable(const struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	const struct aw_xs_stream *s = &ep->stream;
 	size_t low = s->mem.send_len / 4 < LOWAT ? s->mem.send_len / 4 : LOWAT;
@@ -57,7 +57,7 @@ short aw_xs_ep_bits(const struct aw_xs_ep *ep)
 }
 
 /* Arms the CQs, and makes progress. True: nothing has changed. */
-static bool arm_cqs(struct aw_xs_ep *ep, bool sends)
+static bool arm_cqs(struct aw_xs_ep *ep, bool sends) AW_REQUIRES(ep->lock)
 {
 	uint64_t before = ep->changes;
 
@@ -77,7 +77,7 @@ static bool arm_cqs(struct aw_xs_ep *ep, bool sends)
 }
 
 /* Returns whether a thread may wait for something that only a send completion brings. */
-static bool awaits_sends(const struct aw_xs_ep *ep)
+static bool awaits_sends(const struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	return ep->caller_wrs > 0 || ep->flush_awaited || !is_writable(ep) ||
 	       ep->stream.put != ep->stream.posted;
@@ -105,6 +105,7 @@ static void count_event(struct aw_xs_cq *cq)
 }
 
 static void fill_fds(const struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS])
+	AW_REQUIRES(ep->lock)
 {
 	fds[0] = (struct pollfd){ .fd = ep->channel ? ep->channel->fd : -1, .events = POLLIN };
 	fds[1] = (struct pollfd){ .fd = ep->events ? ep->events->fd : -1, .events = POLLIN };
@@ -121,7 +122,7 @@ void aw_xs_ep_fds(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS])
  * Takes the events that are there: those of earlier armings would wake the polling thread again and
  * again.
  */
-static void drain_events(struct aw_xs_ep *ep)
+static void drain_events(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	struct pollfd fds[AW_XS_EP_FDS];
 	struct aw_xs_cq *cq = NULL;
@@ -229,7 +230,7 @@ static void leave_sleep(void *arg)
  * sleeps in ibv_get_cq_event, which makes progress, unless there is a time limit that this function
  * does not know.
  */
-static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
+static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns) AW_REQUIRES(ep->lock)
 {
 	struct pollfd fds[AW_XS_EP_FDS];
 	bool up = ep->phase == AW_XS_PHASE_UP;
@@ -266,6 +267,7 @@ static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns)
  * a signal handler, perhaps for good (siglongjmp). Returns 0 or a negative errno.
  */
 static int wait_once(struct aw_xs_ep *ep, bool sends, int64_t left_ns, uint64_t end_ns)
+	AW_REQUIRES(ep->lock)
 {
 	struct timespec end = timespec_of(end_ns);
 	int err;
@@ -287,12 +289,12 @@ static int wait_once(struct aw_xs_ep *ep, bool sends, int64_t left_ns, uint64_t 
 
 typedef bool condition_fn(struct aw_xs_ep *ep, short events);
 
-static bool is_ready(struct aw_xs_ep *ep, short events)
+static bool is_ready(struct aw_xs_ep *ep, short events) AW_REQUIRES(ep->lock)
 {
 	return aw_xs_ep_bits(ep) & (events | POLLERR | POLLHUP);
 }
 
-static bool may_iowrite(struct aw_xs_ep *ep, short events)
+static bool may_iowrite(struct aw_xs_ep *ep, short events) AW_REQUIRES(ep->lock)
 {
 	const struct aw_xs_stream *s = &ep->stream;
 
@@ -300,7 +302,7 @@ static bool may_iowrite(struct aw_xs_ep *ep, short events)
 	       aw_xs_stream_may_iowrite(s);
 }
 
-static bool is_drained(struct aw_xs_ep *ep, short events)
+static bool is_drained(struct aw_xs_ep *ep, short events) AW_REQUIRES(ep->lock)
 {
 	(void)events;
 	return aw_xs_ep_is_flushed(ep);
@@ -308,6 +310,7 @@ static bool is_drained(struct aw_xs_ep *ep, short events)
 
 /* Waits until the condition holds. Returns 1, 0 at the time-out, or a negative errno. */
 static int wait_for(struct aw_xs_ep *ep, condition_fn *until, short events, int64_t timeout_ns)
+	AW_REQUIRES(ep->lock)
 {
 	bool limited = timeout_ns >= 0, sends = until != is_ready || events & POLLOUT;
 	uint64_t end = limited ? (uint64_t)aw_now_ns() + (uint64_t)timeout_ns : 0;

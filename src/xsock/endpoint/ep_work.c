@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The WRs that go through the endpoint's QP. Each aw_xs_work becomes WRs, and callers post some of their own.
 // Receive completions are given to the stream as messages; their CQ is armed for threads that wait. Send
-// completions free room; their CQ is polled when the send ring or the SQ runs low. Static functions need
-// the endpoint's lock.
+// completions free room; their CQ is polled when the send ring or the SQ runs low.
 #include "xsock/endpoint/ep_impl.h"
 
 #include <errno.h>
@@ -46,7 +45,7 @@ int aw_xs_ep_post_receives(struct aw_xs_ep *ep, uint32_t first, uint32_t count)
 }
 
 /* Calls the callback of the oldest WR of a caller. */
-static void complete_caller_wr(struct aw_xs_ep *ep, int err)
+static void complete_caller_wr(struct aw_xs_ep *ep, int err) AW_REQUIRES(ep->lock)
 {
 	struct aw_xs_caller_wr *wr = &ep->caller_wr[ep->caller_first];
 
@@ -101,6 +100,7 @@ static void add_sge(struct chain *c, struct ibv_send_wr *wr, const uint8_t *byte
 }
 
 static void add_work(const struct aw_xs_ep *ep, struct chain *c, const struct aw_xs_work *work)
+	AW_REQUIRES(ep->lock)
 {
 	struct ibv_send_wr *wr = NULL;
 	uint32_t len = work->entry_len;
@@ -131,7 +131,7 @@ static void add_work(const struct aw_xs_ep *ep, struct chain *c, const struct aw
 }
 
 /* Gives a message to the stream. After a violation of the protocol the endpoint disconnects. */
-static void on_receive(struct aw_xs_ep *ep, const struct ibv_wc *wc)
+static void on_receive(struct aw_xs_ep *ep, const struct ibv_wc *wc) AW_REQUIRES(ep->lock)
 {
 	const uint8_t *bytes = ep->memory + ep->messages_at + wc->wr_id * AW_XS_MSG_LEN;
 
@@ -148,7 +148,7 @@ static void on_receive(struct aw_xs_ep *ep, const struct ibv_wc *wc)
  * empty. An endpoint that disconnects has its QP flushed at once in the roce persona, and ends with DISCONNECTED: a process that
  * ended before would take from TCP what the peer has still to get.
  */
-static void end_by_qp(struct aw_xs_ep *ep)
+static void end_by_qp(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	struct ibv_wc wc;
 
@@ -159,7 +159,7 @@ static void end_by_qp(struct aw_xs_ep *ep)
 		aw_xs_ep_end(ep, 0);
 }
 
-static int post_chain(struct aw_xs_ep *ep, struct chain *c)
+static int post_chain(struct aw_xs_ep *ep, struct chain *c) AW_REQUIRES(ep->lock)
 {
 	struct ibv_send_wr *bad;
 
@@ -181,7 +181,7 @@ int aw_xs_ep_post_work(struct aw_xs_ep *ep, const struct aw_xs_work *work)
 }
 
 /* Posts one chain. True: the chain was full, and there may be more. */
-static bool pump_chain(struct aw_xs_ep *ep, uint32_t min)
+static bool pump_chain(struct aw_xs_ep *ep, uint32_t min) AW_REQUIRES(ep->lock)
 {
 	struct aw_xs_work work;
 	struct chain c;
@@ -203,7 +203,7 @@ void aw_xs_ep_pump(struct aw_xs_ep *ep, uint32_t min)
 }
 
 /* Processes receive completions. True: there may be more. */
-static bool take_receives(struct aw_xs_ep *ep)
+static bool take_receives(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	struct ibv_wc wc[POLL_MAX];
 	int n = ibv_poll_cq(ep->recv_cq.cq, POLL_MAX, wc);
@@ -223,13 +223,13 @@ static bool take_receives(struct aw_xs_ep *ep)
 }
 
 /* Processes at most recv_count completions: a peer may send faster than this thread processes. */
-static void take_all_receives(struct aw_xs_ep *ep)
+static void take_all_receives(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	for (uint32_t taken = 0; taken < ep->recv_count && take_receives(ep); taken += POLL_MAX)
 		;
 }
 
-static void on_sent(struct aw_xs_ep *ep, const struct ibv_wc *wc)
+static void on_sent(struct aw_xs_ep *ep, const struct ibv_wc *wc) AW_REQUIRES(ep->lock)
 {
 	uint32_t wrs = wc->wr_id >> 8 & 0xff;
 	bool sent = wc->status == IBV_WC_SUCCESS;
@@ -282,13 +282,14 @@ void aw_xs_ep_progress(struct aw_xs_ep *ep)
 }
 
 /* Adds a caller's callback, just before its WR is posted. */
-static void add_caller_wr(struct aw_xs_ep *ep, struct aw_xs_caller_wr caller)
+static void add_caller_wr(struct aw_xs_ep *ep, struct aw_xs_caller_wr caller) AW_REQUIRES(ep->lock)
 {
 	ep->caller_wr[(ep->caller_first + ep->caller_wrs++) % AW_XS_CALLER_WRS_MAX] = caller;
 }
 
 /* Posts a chain whose first WR is the caller's. Returns 0 if that one was posted, or a negative errno. */
 static int post_caller_chain(struct aw_xs_ep *ep, struct chain *c, struct aw_xs_caller_wr caller)
+	AW_REQUIRES(ep->lock)
 {
 	struct ibv_send_wr *bad = NULL;
 	int err;
@@ -307,7 +308,7 @@ static int post_caller_chain(struct aw_xs_ep *ep, struct chain *c, struct aw_xs_
 }
 
 /* Returns 0 if a caller's WR may be posted, or a negative errno. */
-static int caller_refusal(const struct aw_xs_ep *ep)
+static int caller_refusal(const struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
 	if (ep->phase != AW_XS_PHASE_UP)
 		return ep->phase == AW_XS_PHASE_OVER ? -EPIPE : -ENOTCONN;
@@ -315,7 +316,7 @@ static int caller_refusal(const struct aw_xs_ep *ep)
 }
 
 /* Returns 0 if a caller's WR and the note may be posted, or a negative errno. */
-static int post_refusal(const struct aw_xs_ep *ep, const struct iovec *note)
+static int post_refusal(const struct aw_xs_ep *ep, const struct iovec *note) AW_REQUIRES(ep->lock)
 {
 	int refusal = caller_refusal(ep);
 
@@ -328,6 +329,7 @@ static int post_refusal(const struct aw_xs_ep *ep, const struct iovec *note)
 
 static int post_with_note(struct aw_xs_ep *ep, const struct ibv_send_wr *wr,
 			  const struct iovec *note, struct aw_xs_caller_wr caller)
+	AW_REQUIRES(ep->lock)
 {
 	struct ibv_send_wr *own;
 	struct aw_xs_work work;
@@ -367,7 +369,7 @@ int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr, const struc
 
 /* Posts one message of aw_xs_ep_send_zero; its completion calls the caller's callback. */
 static size_t send_direct(struct aw_xs_ep *ep, const uint8_t *bytes, size_t len, uint32_t lkey,
-			  struct aw_xs_caller_wr caller)
+			  struct aw_xs_caller_wr caller) AW_REQUIRES(ep->lock)
 {
 	struct aw_xs_work work;
 	struct chain c;

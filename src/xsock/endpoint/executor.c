@@ -10,12 +10,13 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "base/thread_safety.h"
 
 #define NO_MEMORY_MS 5 /* until the next try */
 
 static struct {
 	/* Guards the fields below but wake_fd. The last lock; held across a fork. */
-	pthread_mutex_t lock;
+	aw_mutex lock;
 	pthread_cond_t runs; /* signals that starting has become false */
 	struct aw_xs_job *jobs;
 	bool running, prepared;
@@ -79,14 +80,14 @@ static void *executor_run(void *arg)
  * Before a fork: waits until a thread that is being created runs. Until then it may hold locks of
  * its creator's, which would stay locked in the child (see net/progress/engine.c).
  */
-static void lock_for_fork(void)
+static void lock_for_fork(void) AW_ACQUIRE(executor.lock)
 {
 	pthread_mutex_lock(&executor.lock);
 	while (executor.starting)
 		pthread_cond_wait(&executor.runs, &executor.lock);
 }
 
-static void unlock_after_fork(void)
+static void unlock_after_fork(void) AW_RELEASE(executor.lock)
 {
 	pthread_mutex_unlock(&executor.lock);
 }
@@ -104,8 +105,7 @@ static void reset_in_child(void)
 	executor.wake_fd = -1;
 }
 
-/* The caller holds the lock. */
-static int start_thread(void)
+static int start_thread(void) AW_REQUIRES(executor.lock)
 {
 	int err;
 

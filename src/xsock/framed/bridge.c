@@ -84,8 +84,8 @@ struct bridge_set {
 	struct bridge_choice choice;
 };
 
-/* Adds a socket. The caller holds the fd table's lock. */
 static void set_add(struct bridge_set *set, struct aw_sock *sock, int fd)
+	AW_REQUIRES(aw_fdtab_mutex)
 {
 	aw_fdtab_hold(sock);
 	aw_fdtab_set_state(sock, AW_FD_STARTING);
@@ -105,7 +105,7 @@ static bool slot_owes(struct aw_slot *slot, int fd, bool ending)
 	       (ending && aw_answer_is_due(slot) && aw_answer_is_owed(slot, fd));
 }
 
-static void set_add_each(struct aw_sock *sock, int fd, void *arg)
+static void set_add_each(struct aw_sock *sock, int fd, void *arg) AW_REQUIRES(aw_fdtab_mutex)
 {
 	struct bridge_set *set = arg;
 
@@ -273,7 +273,7 @@ static void end_record(struct aw_sock *sock)
 }
 
 /* Makes the first FRAMED socket STARTING, and holds it. */
-static void claim_first(struct aw_sock *sock, int fd, void *arg)
+static void claim_first(struct aw_sock *sock, int fd, void *arg) AW_REQUIRES(aw_fdtab_mutex)
 {
 	struct aw_sock **found = arg;
 

@@ -129,7 +129,7 @@ bool aw_framed_is_lost(const struct aw_slot *slot)
 }
 
 /* Reserves a slot for a connection that this process and a child may both begin. */
-static void reserve_slot(struct aw_sock *sock, int fd, void *unused)
+static void reserve_slot(struct aw_sock *sock, int fd, void *unused) AW_REQUIRES(aw_fdtab_mutex)
 {
 	(void)fd;
 	(void)unused;
@@ -174,12 +174,12 @@ void aw_framed_prepare_fork(void)
 typedef void use_fn(struct aw_slot *slot);
 
 /* Returns whether sock has a slot, and fd is its first: each socket is used once. */
-static bool is_slots_first(struct aw_sock *sock, int fd)
+static bool is_slots_first(struct aw_sock *sock, int fd) AW_REQUIRES(aw_fdtab_mutex)
 {
 	return sock->slot && fd == aw_fdtab_next_fd(sock, -1);
 }
 
-static void use_slot(struct aw_sock *sock, int fd, void *arg)
+static void use_slot(struct aw_sock *sock, int fd, void *arg) AW_REQUIRES(aw_fdtab_mutex)
 {
 	use_fn **use = arg;
 
@@ -257,7 +257,7 @@ static bool has_slot(const struct aw_slot_set *set, unsigned number)
 	return set->bits[number / 8] & 1u << number % 8;
 }
 
-static void list_slot(struct aw_sock *sock, int fd, void *arg)
+static void list_slot(struct aw_sock *sock, int fd, void *arg) AW_REQUIRES(aw_fdtab_mutex)
 {
 	struct aw_slot_set *set = arg;
 	unsigned number = sock->slot ? aw_arena_number(sock->slot) : 0;
@@ -319,7 +319,7 @@ bool aw_framed_inherit(const struct aw_slot_set *set, unsigned number, struct aw
 	return true;
 }
 
-static void release_slot(struct aw_sock *sock, int fd, void *unused)
+static void release_slot(struct aw_sock *sock, int fd, void *unused) AW_REQUIRES(aw_fdtab_mutex)
 {
 	(void)unused;
 	if (!is_slots_first(sock, fd))

@@ -107,7 +107,7 @@ void aw_framed_prepare_fork(void);
 void aw_framed_share(void);
 void aw_framed_unshare(void);
 /* aw_fdtab_hooks.at_fork. */
-void aw_framed_at_fork(bool in_child);
+void aw_framed_at_fork(bool in_child) AW_REQUIRES(aw_fdtab_mutex);
 /* Slots by their numbers, a bit each. */
 struct aw_slot_set {
 	uint8_t bits[AW_ARENA_SLOTS / 8];

@@ -7,6 +7,7 @@
 
 #include "xsock/framed/arena.h"
 #include "xsock/framed/calls.h"
+#include "xsock/process/fdtab.h"
 #include "xsock/process/shield.h"
 
 struct aw_half {
@@ -70,7 +71,7 @@ int aw_slot_kept(const struct aw_slot *slot);
 /* Keeps a copy of fd if threads wait on it: fd is about to become another file. */
 void aw_slot_keep(struct aw_slot *slot, int fd);
 /* Forgets the waiting threads, in the child of a fork: they are its parent's. */
-void aw_slot_forget_waiters(void);
+void aw_slot_forget_waiters(void) AW_REQUIRES(aw_fdtab_mutex);
 /*
  * A process that gives up the arena waits until no thread works by a copy, and drops the copies when the arena has gone: waiting threads
  * go on by the pairs.
@@ -87,7 +88,7 @@ void aw_slot_note_failure(struct aw_slot *slot, ssize_t err);
 ssize_t aw_slot_take_failure(struct aw_slot *slot, ssize_t err);
 
 /* Forgets the threads that flush, in the child of a fork: they are its parent's. */
-void aw_slot_forget_flushes(void);
+void aw_slot_forget_flushes(void) AW_REQUIRES(aw_fdtab_mutex);
 
 /*
  * Starts a thread that sends the rest of an FPDU when TCP has room for it, and the stream's end where it is due. False: there is

@@ -8,7 +8,7 @@
 #include "xsock/process/fdtab.h"
 
 /* Locks the table. Returns fd's socket if that is a pair. */
-static struct aw_sock *lock_pair(int fd)
+static struct aw_sock *lock_pair(int fd) AW_ACQUIRE(aw_fdtab_mutex)
 {
 	struct aw_sock *sock;
 
@@ -18,7 +18,7 @@ static struct aw_sock *lock_pair(int fd)
 }
 
 /* Returns whether the peer has closed the pair with bytes unread, or reset the TCP socket beside it. Each is told once. */
-static bool was_reset(const struct aw_sock *sock, int fd)
+static bool was_reset(const struct aw_sock *sock, int fd) AW_REQUIRES(aw_fdtab_mutex)
 {
 	int beside = aw_fdtab_beside(sock), near = aw_sockopt_int(fd, SOL_SOCKET, SO_ERROR, 0);
 
@@ -26,7 +26,7 @@ static bool was_reset(const struct aw_sock *sock, int fd)
 }
 
 /* Returns ECONNRESET, the first time that a call tells it. */
-static int tell_reset(struct aw_sock *sock, int fd)
+static int tell_reset(struct aw_sock *sock, int fd) AW_REQUIRES(aw_fdtab_mutex)
 {
 	bool first = !sock->reset_told;
 

@@ -34,9 +34,9 @@ short aw_first_io_poll(int fd, short events, int timeout_ms)
 
 /*
  * Waits while another thread, which may have judged otherwise, starts the connection; the caller goes on
- * with that thread's result. The caller holds the lock.
+ * with that thread's result.
  */
-static void await_started(const struct aw_sock *sock)
+static void await_started(const struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex)
 {
 	while (sock->state == AW_FD_STARTING)
 		aw_fdtab_await_change();
@@ -311,8 +311,8 @@ static int apply_detected(struct aw_sock *sock, const struct aw_first_io_call *c
 	return 0;
 }
 
-/* Returns fd's socket, or NULL if it is not undecided. The caller holds the lock. */
-static struct aw_sock *get_undecided(int fd)
+/* Returns fd's socket, or NULL if it is not undecided. */
+static struct aw_sock *get_undecided(int fd) AW_REQUIRES(aw_fdtab_mutex)
 {
 	struct aw_sock *sock = aw_fdtab_get_started(fd);
 

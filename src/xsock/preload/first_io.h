@@ -87,15 +87,15 @@ struct aw_sock *aw_first_io_pin(int fd);
 void aw_first_io_unpin(struct aw_sock *pin);
 
 /*
- * Returns whether another process may use sock's connection, which this one has not begun. The caller holds the table's lock.
+ * Returns whether another process may use sock's connection, which this one has not begun.
  */
-bool aw_first_io_is_shared(const struct aw_sock *sock);
+bool aw_first_io_is_shared(const struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
 /*
  * Makes sock, which is undecided, plain TCP: its fds leave the table, and its epoll sets and socket
- * options are the program's own again. The caller holds the table's lock.
+ * options are the program's own again.
  */
-void aw_first_io_make_plain(struct aw_sock *sock);
-/* Gives the socket the program's own SO_RCVLOWAT back. The caller holds the table's lock. */
-void aw_first_io_restore_lowat(struct aw_sock *sock);
+void aw_first_io_make_plain(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
+/* Gives the socket the program's own SO_RCVLOWAT back. */
+void aw_first_io_restore_lowat(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
 
 #endif

@@ -62,7 +62,7 @@ static enum text_rank rank_of(const struct aw_sock *sock, int fd)
 	return aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? RANK_OTHER : RANK_OPEN;
 }
 
-static char *write_numbers(char *at, const struct aw_sock *sock)
+static char *write_numbers(char *at, const struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex)
 {
 	const int numbers[] = { (int)sock->state, (int)sock->mode,	 sock->mode_is_set,
 				(int)sock->role,  aw_fdtab_beside(sock), sock->is_pair };
@@ -80,7 +80,7 @@ static char *write_address(char *at, const union aw_address *address)
 }
 
 /* Writes sock, if it is no record, has the rank that is being written, and fd is its first fd. */
-static void write_socket(struct aw_sock *sock, int fd, void *arg)
+static void write_socket(struct aw_sock *sock, int fd, void *arg) AW_REQUIRES(aw_fdtab_mutex)
 {
 	struct socket_text *text = arg;
 	bool is_bridged = sock->state == AW_FD_BRIDGED;
@@ -240,7 +240,7 @@ static bool fill_env(struct exec_env *copy, char *const env[])
 }
 
 /* Sets the flags of what is beside a socket that an exec leaves open. */
-static void set_beside_flags(struct aw_sock *sock, int fd, void *arg)
+static void set_beside_flags(struct aw_sock *sock, int fd, void *arg) AW_REQUIRES(aw_fdtab_mutex)
 {
 	const int *flags = arg;
 	int beside = aw_fdtab_beside(sock);

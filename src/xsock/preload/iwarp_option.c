@@ -47,8 +47,9 @@ static bool add_to_table(int fd)
 	return aw_fdtab_add(fd, &like);
 }
 
-/* Sets sock's mode. False: MPA has started. The caller holds the table's lock. */
+/* Sets sock's mode. False: MPA has started. */
 static bool apply_mode(struct aw_sock *sock, enum aw_xs_mode mode, bool start)
+	AW_REQUIRES(aw_fdtab_mutex)
 {
 	if (sock->state == AW_FD_BRIDGED || sock->state == AW_FD_FRAMED)
 		return false;

@@ -37,7 +37,7 @@ static bool is_due(const struct aw_sock *sock)
 }
 
 /* Returns when to look at sock again, whose time is not over. */
-static int64_t next_look_ns(const struct aw_sock *sock, int64_t now_ns)
+static int64_t next_look_ns(const struct aw_sock *sock, int64_t now_ns) AW_REQUIRES(aw_fdtab_mutex)
 {
 	bool waits = sock->state == AW_FD_PENDING && aw_first_io_is_shared(sock);
 	int64_t look_ns = now_ns + AW_PATIENCE_LOOK_NS;
@@ -50,7 +50,7 @@ static bool is_begun_by_other(const struct aw_sock *sock)
 	return sock->state == AW_FD_PENDING && sock->slot && aw_framed_is_begun(sock->slot);
 }
 
-static void collect_over(struct aw_sock *sock, int fd, void *arg)
+static void collect_over(struct aw_sock *sock, int fd, void *arg) AW_REQUIRES(aw_fdtab_mutex)
 {
 	struct over *over = arg;
 

@@ -21,7 +21,7 @@ _Atomic(unsigned) aw_fdtab_listeners;
 _Atomic(unsigned) aw_fdtab_unannounced;
 _Atomic(struct aw_slot *) aw_fdtab_slots[AW_FDTAB_MAX];
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+aw_mutex aw_fdtab_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct aw_quiet before_lock; /* how the lock's holder was before it took the lock */
 struct aw_entry aw_fdtab_entries[AW_FDTAB_MAX];
@@ -30,8 +30,8 @@ _Atomic(uint32_t) aw_fdtab_users[AW_FDTAB_MAX];
 static _Atomic(uint16_t) born[AW_FDTAB_MAX];
 static struct aw_pool pool = { .bytes = sizeof(struct aw_sock) };
 struct aw_pool aw_fdtab_registrations = { .bytes = sizeof(struct aw_registration) };
-static unsigned starting; /* the number of sockets in STARTING; under the lock */
-static int fd_end; /* one above the highest fd that has a socket; under the lock */
+static unsigned starting AW_GUARDED_BY(aw_fdtab_mutex); /* the number of sockets in STARTING */
+static int fd_end AW_GUARDED_BY(aw_fdtab_mutex); /* one above the highest fd that has a socket */
 /* This thread's share of all sleepers: a signal handler of its own has interrupted its sleep. */
 static _Thread_local unsigned sleeps_here;
 
@@ -42,7 +42,7 @@ void aw_fdtab_lock(void)
 	aw_fdtab_notice_fork();
 	aw_fdtab_handle_forks();
 	aw_quiet_begin(&before);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&aw_fdtab_mutex);
 	before_lock = before;
 	aw_fdtab_release_left();
 }
@@ -51,14 +51,14 @@ void aw_fdtab_unlock(void)
 {
 	struct aw_quiet before = before_lock;
 
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&aw_fdtab_mutex);
 	aw_quiet_end(&before);
 }
 
 void aw_fdtab_renew(bool locked)
 {
 	if (!locked)
-		pthread_mutex_init(&lock, NULL);
+		pthread_mutex_init(&aw_fdtab_mutex, NULL);
 	pthread_cond_init(&changed, NULL);
 	if (aw_fdtab_hooks.renew_locks)
 		aw_fdtab_hooks.renew_locks();
@@ -83,13 +83,13 @@ bool aw_fdtab_any_starting(void)
 }
 
 /* Sleeps until a change, or until end if that is not NULL. Returns 0 or an errno. */
-static int await_change_until(const struct timespec *end)
+static int await_change_until(const struct timespec *end) AW_REQUIRES(aw_fdtab_mutex)
 {
 	struct aw_quiet before = before_lock;
 	int err;
 
-	err = end ? pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, end)
-		  : pthread_cond_wait(&changed, &lock);
+	err = end ? pthread_cond_clockwait(&changed, &aw_fdtab_mutex, CLOCK_MONOTONIC, end)
+		  : pthread_cond_wait(&changed, &aw_fdtab_mutex);
 	before_lock = before;
 	return err;
 }
@@ -137,7 +137,7 @@ void aw_fdtab_store_state(int fd, enum aw_fd_state state)
 }
 
 /* Has the number show what its socket is. */
-static void store_sock(int fd, const struct aw_sock *sock)
+static void store_sock(int fd, const struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex)
 {
 	if (sock->slot)
 		atomic_store(&aw_fdtab_slots[fd], sock->slot);
@@ -145,7 +145,7 @@ static void store_sock(int fd, const struct aw_sock *sock)
 }
 
 /* Adds one, which may be -1, to the counters of sockets that state belongs to. */
-static void count_state(enum aw_fd_state state, unsigned one)
+static void count_state(enum aw_fd_state state, unsigned one) AW_REQUIRES(aw_fdtab_mutex)
 {
 	if (state >= AW_FD_CONNECTING)
 		atomic_fetch_add_explicit(&aw_fdtab_undecided, one, memory_order_relaxed);
@@ -203,7 +203,7 @@ void aw_fdtab_note_announced(struct aw_sock *sock)
 }
 
 /* Frees sock when it has no fd and no thread uses it. */
-static void free_unused(struct aw_sock *sock)
+static void free_unused(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex)
 {
 	if (sock->fds || sock->users)
 		return;
@@ -279,7 +279,7 @@ bool aw_fdtab_is_shared(int fd)
 	return (unsigned)fd >= AW_FDTAB_MAX || born[fd] != aw_fdtab_forks_over;
 }
 
-static struct aw_sock *add_socket(int fd, const struct aw_sock *like)
+static struct aw_sock *add_socket(int fd, const struct aw_sock *like) AW_REQUIRES(aw_fdtab_mutex)
 {
 	struct aw_sock *sock;
 	struct stat file;
@@ -476,7 +476,7 @@ void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *a
 	}
 }
 
-static void move_beside(struct aw_sock *sock, int unused, void *arg)
+static void move_beside(struct aw_sock *sock, int unused, void *arg) AW_REQUIRES(aw_fdtab_mutex)
 {
 	const int *fd = arg;
 	int moved;

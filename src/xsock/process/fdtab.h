@@ -53,6 +53,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "base/thread_safety.h"
 #include "xsock/base/ip.h"
 #include "xsock/base/rules.h"
 #include "xsock/process/fd_state.h"
@@ -246,16 +247,17 @@ int aw_fdtab_end_change(struct aw_change *change, int result);
 /* Waits while fd is LEAVING and the kernel has still its old file. */
 void aw_fdtab_await_left(int fd);
 
-void aw_fdtab_lock(void);
-void aw_fdtab_unlock(void);
+extern aw_mutex aw_fdtab_mutex;
+void aw_fdtab_lock(void) AW_ACQUIRE(aw_fdtab_mutex);
+void aw_fdtab_unlock(void) AW_RELEASE(aw_fdtab_mutex);
 
 /*
  * Makes fd, a new stream socket, a CANDIDATE. Costs one byte; aw_fdtab_get_or_add adds the socket
  * when it is needed.
  */
 void aw_fdtab_mark(int fd);
-/* Returns whether another process may have fd's file, a candidate's: a fork is over that began after fd was made. Under the lock. */
-bool aw_fdtab_is_shared(int fd);
+/* Returns whether another process may have fd's file, a candidate's: a fork is over that began after fd was made. */
+bool aw_fdtab_is_shared(int fd) AW_REQUIRES(aw_fdtab_mutex);
 /*
  * Adds a new socket with fd as its only fd, and forgets what fd was before. Copies like, except its
  * file and its counts; NONE leads to its state. False: no memory, a number beyond the table, or a child of vfork, which must
@@ -274,8 +276,8 @@ void aw_fdtab_forget(int fd);
 bool aw_fdtab_is_vfork_child(void);
 /* Makes fd INTERNAL: the wrappers hide it from the program. */
 void aw_fdtab_hide(int fd);
-/* For the child of a fork, under the lock: closes an INTERNAL fd that a thread of the parent has worked with. */
-void aw_fdtab_close_hidden(int fd);
+/* For the child of a fork: closes an INTERNAL fd that a thread of the parent has worked with. */
+void aw_fdtab_close_hidden(int fd) AW_REQUIRES(aw_fdtab_mutex);
 /*
  * The callers of fork call begin before it, and end after it in both processes. begin settles the
  * undecided sockets; until end no other thread makes a socket STARTING. Call both without the lock.
@@ -310,79 +312,78 @@ bool aw_fdtab_look(int fd, struct aw_sock *copy);
  */
 void aw_fdtab_free_beside(int fd);
 
-/* The caller of each function below holds the lock, except where the function's comment differs. */
-
 /*
  * Returns fd's socket. NULL: fd has none, or fd is another file by now, which the table then
  * forgets.
  */
-struct aw_sock *aw_fdtab_get(int fd);
+struct aw_sock *aw_fdtab_get(int fd) AW_REQUIRES(aw_fdtab_mutex);
 /* Returns whether fd is still sock's file: the program may have closed it without a wrapper. */
-bool aw_fdtab_is_file_of(int fd, const struct aw_sock *sock);
+bool aw_fdtab_is_file_of(int fd, const struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
 /* Returns fd's socket, or adds a CANDIDATE. NULL: for the reasons of aw_fdtab_add. */
-struct aw_sock *aw_fdtab_get_or_add(int fd);
+struct aw_sock *aw_fdtab_get_or_add(int fd) AW_REQUIRES(aw_fdtab_mutex);
 /* Returns the lowest fd of the socket above after, or -1. Pass -1 for the first fd. */
-int aw_fdtab_next_fd(const struct aw_sock *sock, int after);
+int aw_fdtab_next_fd(const struct aw_sock *sock, int after) AW_REQUIRES(aw_fdtab_mutex);
 /* The only function that changes a socket's state; asserts the arrow (fd_state.h). */
-void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state);
+void aw_fdtab_set_state(struct aw_sock *sock, enum aw_fd_state state) AW_REQUIRES(aw_fdtab_mutex);
 /* Puts fd, which may be 0, beside the socket. */
-void aw_fdtab_set_beside(struct aw_sock *sock, int fd);
+void aw_fdtab_set_beside(struct aw_sock *sock, int fd) AW_REQUIRES(aw_fdtab_mutex);
 /* Returns what is beside the socket, or 0: there is nothing, or the program has closed it in a way that this library does not see. */
-int aw_fdtab_beside(const struct aw_sock *sock);
+int aw_fdtab_beside(const struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
 /* The socket is unannounced no more. */
-void aw_fdtab_note_announced(struct aw_sock *sock);
+void aw_fdtab_note_announced(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
 /* Closes what is beside the socket. */
-void aw_fdtab_close_beside(struct aw_sock *sock);
+void aw_fdtab_close_beside(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
 /* Makes all fds of the socket NONE; frees the socket unless a thread holds it. */
-void aw_fdtab_drop(struct aw_sock *sock);
+void aw_fdtab_drop(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
 /* Puts an unconnected socket in the place of all fds of sock, whose connection this process has no longer. */
-void aw_fdtab_disconnect(const struct aw_sock *sock);
+void aw_fdtab_disconnect(const struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
 /* Takes sock's slot away; the process's hold on it stays. */
-void aw_fdtab_drop_slot(struct aw_sock *sock);
+void aw_fdtab_drop_slot(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
 /* Keep sock alive while its caller does not hold the lock. */
-void aw_fdtab_hold(struct aw_sock *sock);
-void aw_fdtab_release(struct aw_sock *sock);
+void aw_fdtab_hold(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
+void aw_fdtab_release(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
 /*
  * Returns fd's socket, or NULL as aw_fdtab_get does. Sleeps in aw_fdtab_await_change while the
  * socket is STARTING.
  */
-struct aw_sock *aw_fdtab_get_started(int fd);
+struct aw_sock *aw_fdtab_get_started(int fd) AW_REQUIRES(aw_fdtab_mutex);
 /*
  * Releases the lock, sleeps until a socket leaves STARTING, loses its last sleeper, or a fork ends,
  * and takes the lock again. May wake for no reason.
  */
-void aw_fdtab_await_change(void);
+void aw_fdtab_await_change(void) AW_REQUIRES(aw_fdtab_mutex);
 /* The same, for about a millisecond at most. */
-void aw_fdtab_await_change_briefly(void);
-/* Wakes the threads in both. The caller holds the lock. */
-void aw_fdtab_note_change(void);
-/* Returns whether fd is BRIDGED; waits while fd's socket is STARTING. Call without the lock. */
-bool aw_fdtab_is_paired(int fd);
+void aw_fdtab_await_change_briefly(void) AW_REQUIRES(aw_fdtab_mutex);
+/* Wakes the threads in both. */
+void aw_fdtab_note_change(void) AW_REQUIRES(aw_fdtab_mutex);
+/* Returns whether fd is BRIDGED; waits while fd's socket is STARTING. */
+bool aw_fdtab_is_paired(int fd) AW_EXCLUDES(aw_fdtab_mutex);
 /* The same for the pair that stands for the TCP socket with that inode: fd may be another connection's by now. */
-bool aw_fdtab_is_pair_of(int fd, ino_t ino);
+bool aw_fdtab_is_pair_of(int fd, ino_t ino) AW_EXCLUDES(aw_fdtab_mutex);
 /*
  * A thread calls begin_sleep before it waits for bytes on sock, which is undecided, and end_sleep
  * when it has waited. The thread that starts sock
  * calls await_sleepers, so that each sleeping thread wakes by the bytes that have come: later they
  * are no longer in the socket.
  */
-void aw_fdtab_begin_sleep(struct aw_sock *sock);
-void aw_fdtab_end_sleep(struct aw_sock *sock);
-void aw_fdtab_await_sleepers(const struct aw_sock *sock);
+void aw_fdtab_begin_sleep(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
+void aw_fdtab_end_sleep(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
+void aw_fdtab_await_sleepers(const struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
 /*
  * Waits until no other thread forks. Called before a socket becomes STARTING, because in the child
  * of a fork the socket would stay STARTING.
  */
-void aw_fdtab_await_forks(void);
+void aw_fdtab_await_forks(void) AW_REQUIRES(aw_fdtab_mutex);
 /* Returns one more than the highest fd that has a socket; 0: none has one. */
-unsigned aw_fdtab_end(void);
+unsigned aw_fdtab_end(void) AW_EXCLUDES(aw_fdtab_mutex);
 /*
- * Returns the lowest fd, from `from` on, whose socket is wanted, or -1. Takes the lock itself, so that
+ * Returns the lowest fd, from `from` on, whose socket is wanted, or -1. It takes the lock itself, so that
  * a loop over the fds does what it does with each without the lock.
  */
 typedef bool aw_fdtab_wanted(const struct aw_sock *sock, int fd, const void *arg);
-int aw_fdtab_find(int from, aw_fdtab_wanted *wanted, const void *arg);
+int aw_fdtab_find(int from, aw_fdtab_wanted *wanted, const void *arg) AW_EXCLUDES(aw_fdtab_mutex);
 /* Calls see for each fd that has a socket. */
-void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *arg);
+void aw_fdtab_each(void (*see)(struct aw_sock *sock, int fd, void *arg), void *arg)
+	AW_REQUIRES(aw_fdtab_mutex);
 
 #endif

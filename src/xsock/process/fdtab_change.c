@@ -29,15 +29,15 @@
 #define YIELDS 64 /* looks before a thread that drains sleeps between them */
 #define NAP_NS 50000
 
-static unsigned turns; /* under the lock */
+static unsigned turns AW_GUARDED_BY(aw_fdtab_mutex);
 
-/* A socket that fd has left while threads were in its record by that number; held. Under the lock. */
+/* A socket that fd has left while threads were in its record by that number; held. */
 struct left_sock {
 	struct left_sock *next;
 	struct aw_sock *sock;
 	int fd;
 };
-static struct left_sock *left_socks;
+static struct left_sock *left_socks AW_GUARDED_BY(aw_fdtab_mutex);
 static struct aw_pool left_pool = { .bytes = sizeof(struct left_sock) };
 
 static bool is_of_file(const struct aw_sock *sock, const struct stat *file)
@@ -48,7 +48,7 @@ static bool is_of_file(const struct aw_sock *sock, const struct stat *file)
 }
 
 /* Returns whether fd, which is LEAVING, is another file by now, or none, in the kernel's table. */
-static bool has_left(int fd)
+static bool has_left(int fd) AW_REQUIRES(aw_fdtab_mutex)
 {
 	const struct aw_entry *entry = &aw_fdtab_entries[fd];
 	struct stat file;
@@ -64,7 +64,7 @@ static bool has_left(int fd)
  * Makes fd one of sock's. Another fd of sock may have been swapped since the kernel's call: then fd is the TCP socket yet, and
  * becomes the pair's end like the others. False: fd is another file.
  */
-static bool join_socket(int fd, struct aw_sock *sock)
+static bool join_socket(int fd, struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex)
 {
 	struct stat file;
 
@@ -81,7 +81,7 @@ static bool join_socket(int fd, struct aw_sock *sock)
 	return true;
 }
 
-static void release_both(struct aw_sock *before, struct aw_sock *next)
+static void release_both(struct aw_sock *before, struct aw_sock *next) AW_REQUIRES(aw_fdtab_mutex)
 {
 	if (before)
 		aw_fdtab_release(before);
@@ -90,7 +90,7 @@ static void release_both(struct aw_sock *before, struct aw_sock *next)
 }
 
 /* Step 5. Waits while the socket is STARTING; another thread may do the step meanwhile. */
-static void settle_number(int fd, bool changed)
+static void settle_number(int fd, bool changed) AW_REQUIRES(aw_fdtab_mutex)
 {
 	struct aw_entry *entry = &aw_fdtab_entries[fd], old = *entry;
 	struct aw_sock *sock = changed ? old.next : old.before;
@@ -209,7 +209,7 @@ bool aw_fdtab_drain_all(void)
 }
 
 /* Returns the socket behind from, which another thread may be closing; NULL: the table knows none. */
-static struct aw_sock *find_next(int from)
+static struct aw_sock *find_next(int from) AW_REQUIRES(aw_fdtab_mutex)
 {
 	if (aw_fdtab_state(from) == AW_FD_LEAVING)
 		return aw_fdtab_entries[from].before;
@@ -218,8 +218,8 @@ static struct aw_sock *find_next(int from)
 	return aw_fdtab_get(from);
 }
 
-/* Step 1. The caller holds the lock. Returns the slot whose record other threads may be in by fd, or NULL. */
-static struct aw_slot *begin_leaving(struct aw_change *change)
+/* Step 1. Returns the slot whose record other threads may be in by fd, or NULL. */
+static struct aw_slot *begin_leaving(struct aw_change *change) AW_REQUIRES(aw_fdtab_mutex)
 {
 	int fd = change->fd;
 	struct aw_entry *entry = &aw_fdtab_entries[fd];

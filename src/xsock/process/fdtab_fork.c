@@ -11,14 +11,14 @@
 
 /*
  * The number of threads that fork. While it is above 0, that of sockets in STARTING does not rise,
- * nor the other way round. Under the lock.
+ * nor the other way round.
  */
-static unsigned forks;
+static unsigned forks AW_GUARDED_BY(aw_fdtab_mutex);
 _Atomic(uint16_t) aw_fdtab_forks_over;
 static _Thread_local unsigned forks_here; /* this thread's share of forks */
 static _Thread_local bool parent_exits; /* this thread is in daemon(3): the parent exits */
-/* The sockets that connect stay with the parent of the fork under way. Under the lock. */
-static bool parent_keeps;
+/* The sockets that connect stay with the parent of the fork under way. */
+static bool parent_keeps AW_GUARDED_BY(aw_fdtab_mutex);
 
 /*
  * The process whose memory this is. The number lies in a page that the kernel clears in the child
@@ -28,9 +28,9 @@ static pid_t no_page, *owner = &no_page;
 
 /*
  * In the child of a fork by clone(2), which runs no handlers of pthread_atfork, makes the lock
- * anew: the thread that may have held it is not in the child.
+ * anew: the thread that may have held it is not in the child. Unchecked: the child has no other thread.
  */
-void aw_fdtab_notice_fork(void)
+void aw_fdtab_notice_fork(void) AW_UNCHECKED
 {
 	if (__builtin_expect(*owner != 0, 1))
 		return;
@@ -97,7 +97,7 @@ void aw_fdtab_fork_end(void)
  * Runs in the parent before a fork. A connection that was accepted is begun by the process that makes its first I/O. The table of
  * a child of vfork is its parent's and stays as it is.
  */
-static void prepare_fork(void)
+static void prepare_fork(void) AW_ACQUIRE(aw_fdtab_mutex)
 {
 	bool is_vfork_child = aw_fdtab_is_vfork_child();
 
@@ -131,7 +131,7 @@ void aw_fdtab_disconnect(const struct aw_sock *sock)
  * Drops, in the child, what only the parent may start: the connections that it has begun to make, and those that it has accepted
  * since the fork began. epoll sets stay as they are, because the parent shares them.
  */
-static void drop_parents_own(struct aw_sock *sock, int fd, void *unused)
+static void drop_parents_own(struct aw_sock *sock, int fd, void *unused) AW_REQUIRES(aw_fdtab_mutex)
 {
 	(void)unused;
 	if (!parent_keeps ||
@@ -144,7 +144,7 @@ static void drop_parents_own(struct aw_sock *sock, int fd, void *unused)
 	aw_fdtab_drop(sock);
 }
 
-static void finish_fork_in_child(void)
+static void finish_fork_in_child(void) AW_RELEASE(aw_fdtab_mutex)
 {
 	*owner = getpid();
 	aw_fdtab_renew(true);

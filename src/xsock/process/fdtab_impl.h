@@ -5,7 +5,7 @@
 
 #include "xsock/process/fdtab.h"
 
-/* A number's place in the table. Under the lock. */
+/* A number's place in the table. */
 struct aw_entry {
 	struct aw_sock *sock;
 	/* Of a LEAVING number: the socket that it had, and the one that it is to get; both held. */
@@ -13,27 +13,27 @@ struct aw_entry {
 	unsigned turn; /* the change under way; 0: none */
 	enum aw_fd_state was; /* the state before it, where the number had no socket */
 };
-extern struct aw_entry aw_fdtab_entries[AW_FDTAB_MAX];
+extern struct aw_entry aw_fdtab_entries[AW_FDTAB_MAX] AW_GUARDED_BY(aw_fdtab_mutex);
 
-/* fdtab.c, called with the lock: a number joins a socket, or leaves its socket and is what `then` says. */
-void aw_fdtab_attach(int fd, struct aw_sock *sock);
-void aw_fdtab_detach(int fd, enum aw_fd_state then);
-/* fdtab.c, called with the lock: the table has fd in it from now on. */
-void aw_fdtab_note_number(int fd);
-/* fdtab.c, called with the lock: makes fd, which has no socket, what state says. */
+/* fdtab.c: a number joins a socket, or leaves its socket and is what `then` says. */
+void aw_fdtab_attach(int fd, struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
+void aw_fdtab_detach(int fd, enum aw_fd_state then) AW_REQUIRES(aw_fdtab_mutex);
+/* fdtab.c: the table has fd in it from now on. */
+void aw_fdtab_note_number(int fd) AW_REQUIRES(aw_fdtab_mutex);
+/* fdtab.c: makes fd, which has no socket, what state says. */
 void aw_fdtab_store_state(int fd, enum aw_fd_state state);
 /*
- * fdtab_change.c, called with the lock: hold_users holds sock, which fd leaves, until no thread is in its
+ * fdtab_change.c: hold_users holds sock, which fd leaves, until no thread is in its
  * record by that number; release_left releases those that no thread is in any more.
  */
-void aw_fdtab_hold_users(struct aw_sock *sock, int fd);
-void aw_fdtab_release_left(void);
-/* fdtab_change.c, called with the lock: ends the change of a number that the kernel has given to another file. */
-void aw_fdtab_cancel_change(int fd);
-/* fdtab_change.c, called with the lock: waits while fd is LEAVING, as aw_fdtab_await_left. */
-void aw_fdtab_await_left_locked(int fd);
-/* fdtab_change.c, called in the child of a fork, with the lock: ends the changes of the parent's threads below fd `end`. */
-void aw_fdtab_end_parents_changes(int end);
+void aw_fdtab_hold_users(struct aw_sock *sock, int fd) AW_REQUIRES(aw_fdtab_mutex);
+void aw_fdtab_release_left(void) AW_REQUIRES(aw_fdtab_mutex);
+/* fdtab_change.c: ends the change of a number that the kernel has given to another file. */
+void aw_fdtab_cancel_change(int fd) AW_REQUIRES(aw_fdtab_mutex);
+/* fdtab_change.c: waits while fd is LEAVING, as aw_fdtab_await_left. */
+void aw_fdtab_await_left_locked(int fd) AW_REQUIRES(aw_fdtab_mutex);
+/* fdtab_change.c, called in the child of a fork: ends the changes of the parent's threads below fd `end`. */
+void aw_fdtab_end_parents_changes(int end) AW_REQUIRES(aw_fdtab_mutex);
 /* fdtab_fork.c: makes fd a duplicate of by; keeps FD_CLOEXEC. False: fd is as before. */
 bool aw_fdtab_replace(int fd, int by);
 
@@ -46,10 +46,10 @@ void aw_fdtab_handle_forks(void);
  * fdtab.c: in the child of a fork, makes anew what threads wait for, which are not in the child;
  * and the lock, unless the calling thread has it.
  */
-void aw_fdtab_renew(bool locked);
+void aw_fdtab_renew(bool locked) AW_REQUIRES(aw_fdtab_mutex);
 /* fdtab_fork.c: how many forks of this process and its forefathers are over; it wraps around. */
 extern _Atomic(uint16_t) aw_fdtab_forks_over;
-/* fdtab.c: returns whether a socket is STARTING. The caller holds the lock. */
-bool aw_fdtab_any_starting(void);
+/* fdtab.c: returns whether a socket is STARTING. */
+bool aw_fdtab_any_starting(void) AW_REQUIRES(aw_fdtab_mutex);
 
 #endif

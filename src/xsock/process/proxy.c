@@ -17,9 +17,10 @@
 
 #define HIGH_FD 1024
 
-/* This process's end of the control pair, or -1. Under the table's lock. */
-static int control = -1;
-static struct stat control_file; /* the file that control must still be */
+/* This process's end of the control pair, or -1. */
+static int control AW_GUARDED_BY(aw_fdtab_mutex) = -1;
+static struct stat control_file
+	AW_GUARDED_BY(aw_fdtab_mutex); /* the file that control must still be */
 
 static bool is_same_file(int fd, const struct stat *file)
 {
@@ -259,10 +260,11 @@ static int read_reply(int from, struct aw_reply *reply, int *fd)
 }
 
 /*
- * Reads a reply and calls use with the TCP socket beside it. The caller holds the table's lock, so
- * that no child of a fork gets the socket that the proxy process lends.
+ * Reads a reply and calls use with the TCP socket beside it. Under the table's lock no child
+ * of a fork gets the socket that the proxy process lends.
  */
 static int take_reply(int from, struct aw_reply *reply, aw_proxy_use *use, void *arg)
+	AW_REQUIRES(aw_fdtab_mutex)
 {
 	int tcp = -1, err = read_reply(from, reply, use ? &tcp : NULL);
 	bool is_right = tcp < 0 || aw_sockopt_int(tcp, SOL_SOCKET, SO_PROTOCOL, 0) == IPPROTO_TCP;

@@ -103,7 +103,7 @@ void aw_registration_read(struct aw_sock *const *socks, int count)
 }
 
 /* Removes fd from its sets, and frees the registrations that the kernel no longer has. */
-static void leave_sets(struct aw_sock *sock, int fd)
+static void leave_sets(struct aw_sock *sock, int fd) AW_REQUIRES(aw_fdtab_mutex)
 {
 	struct aw_registration **at = &sock->registrations;
 
@@ -192,7 +192,7 @@ struct wanted {
 	struct aw_registration *reg;
 };
 
-static void match_registration(struct aw_sock *sock, int fd, void *arg)
+static void match_registration(struct aw_sock *sock, int fd, void *arg) AW_REQUIRES(aw_fdtab_mutex)
 {
 	struct wanted *wanted = arg;
 

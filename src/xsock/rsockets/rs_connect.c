@@ -27,8 +27,8 @@ static int error_of_second(struct aw_xs_ep *ep)
 	return err ? -err : -ENOTCONN;
 }
 
-/* Starts the connection. The caller holds rs->lock. */
-static int connect_begin(struct aw_rs *rs, const struct sockaddr *addr)
+/* Starts the connection. */
+static int connect_begin(struct aw_rs *rs, const struct sockaddr *addr) AW_REQUIRES(rs->lock)
 {
 	bool bound = rs->state == AW_RS_BOUND;
 	struct sockaddr_storage name;

@@ -87,9 +87,9 @@ ssize_t aw_rs_datagram_send(struct aw_rs *rs, const struct msghdr *msg, int flag
 
 /*
  * Drops datagrams without a header. Returns the header's length of the first datagram, or -EAGAIN.
- * The caller holds rs->lock, so that this datagram is still the first one when it is received.
+ * With the lock this datagram is still the first one when it is received.
  */
-static ssize_t find_datagram(struct aw_rs *rs)
+static ssize_t find_datagram(struct aw_rs *rs) AW_REQUIRES(rs->lock)
 {
 	unsigned char header[LENGTH_6];
 	ssize_t got;
@@ -108,6 +108,7 @@ static ssize_t find_datagram(struct aw_rs *rs)
 }
 
 static ssize_t receive_datagram(struct aw_rs *rs, struct msghdr *msg, int flags)
+	AW_REQUIRES(rs->lock)
 {
 	struct iovec iov[IOV_COUNT_MAX + 1];
 	unsigned char header[LENGTH_6];

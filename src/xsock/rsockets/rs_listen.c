@@ -39,10 +39,9 @@ static unsigned int queue_size(int backlog)
 }
 
 /*
- * Returns how many connections may be in the queue now; further Requests wait in librdmacm. The
- * caller holds rs->lock.
+ * Returns how many connections may be in the queue now; further Requests wait in librdmacm.
  */
-static unsigned int queue_room(const struct aw_rs *rs)
+static unsigned int queue_room(const struct aw_rs *rs) AW_REQUIRES(rs->lock)
 {
 	unsigned int sharers = atomic_load(&listening);
 	rlim_t most = FILES_QUEUE_MIN, share;
@@ -55,8 +54,8 @@ static unsigned int queue_room(const struct aw_rs *rs)
 	return most < rs->queued_max ? (unsigned int)most : rs->queued_max;
 }
 
-/* Returns whether the queue has room, and notes it for raccept. The caller holds rs->lock. */
-static bool has_room(struct aw_rs *rs)
+/* Returns whether the queue has room, and notes it for raccept. */
+static bool has_room(struct aw_rs *rs) AW_REQUIRES(rs->lock)
 {
 	rs->was_full = rs->queued >= queue_room(rs);
 	return !rs->was_full;
@@ -67,7 +66,7 @@ void aw_rs_listen_forked(void)
 	atomic_store(&listening, 0);
 }
 
-static struct aw_rs *queue_pop(struct aw_rs *rs)
+static struct aw_rs *queue_pop(struct aw_rs *rs) AW_REQUIRES(rs->lock)
 {
 	struct aw_rs *accepted = STAILQ_FIRST(&rs->queue);
 	eventfd_t one;
@@ -80,8 +79,8 @@ static struct aw_rs *queue_pop(struct aw_rs *rs)
 	return accepted;
 }
 
-/* Accepts a Request. NULL: it has failed, and the peer was rejected. */
-static struct aw_rs *accept_request(struct aw_rs *rs, struct rdma_cm_event *request)
+/* Accepts a Request. NULL: it has failed, and the peer was rejected. Unchecked: no other thread has the new rsocket. */
+static struct aw_rs *accept_request(struct aw_rs *rs, struct rdma_cm_event *request) AW_UNCHECKED
 {
 	struct aw_rs *accepted = aw_rs_create(rs->domain, &rs->options);
 	struct aw_xs_ep *ep;
@@ -135,8 +134,8 @@ void aw_rs_listen_end(struct aw_rs *rs)
 		atomic_fetch_sub(&listening, 1);
 	aw_rs_drop_id(rs);
 	for (accepted = queue_pop(rs); accepted; accepted = queue_pop(rs)) {
-		aw_xs_ep_close(aw_rs_ep(accepted), true);
-		aw_rs_set_ep(accepted, NULL);
+		accepted->options.linger =
+			(struct linger){ .l_onoff = 1 }; /* resets the connection */
 		aw_rs_destroy(accepted);
 	}
 	// Wakes the threads that wait in raccept.
@@ -145,8 +144,7 @@ void aw_rs_listen_end(struct aw_rs *rs)
 	pthread_mutex_unlock(&rs->lock);
 }
 
-/* Starts to listen. The caller holds rs->lock. */
-static int listen_begin(struct aw_rs *rs, unsigned int queued_max)
+static int listen_begin(struct aw_rs *rs, unsigned int queued_max) AW_REQUIRES(rs->lock)
 {
 	int err = rs->state == AW_RS_NEW ? aw_rs_name_bind(rs, NULL) : 0;
 

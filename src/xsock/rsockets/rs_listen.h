@@ -9,17 +9,14 @@
 
 /*
  * Accepts the Requests that have come, as long as the queue has room. Returns the fd to poll for
- * more; -1: the queue is full, or rs does not listen any more. Takes rs->lock.
+ * more; -1: the queue is full, or rs does not listen any more.
  */
-int aw_rs_listen_serve(struct aw_rs *rs);
+int aw_rs_listen_serve(struct aw_rs *rs) AW_EXCLUDES(rs->lock);
 
 /* Called in the child of a fork, which has no listener. */
 void aw_rs_listen_forked(void);
 
-/*
- * Stops listening and closes the connections in the queue; the address is free afterwards. Takes
- * rs->lock.
- */
-void aw_rs_listen_end(struct aw_rs *rs);
+/* Stops listening and closes the connections in the queue; the address is free afterwards. */
+void aw_rs_listen_end(struct aw_rs *rs) AW_EXCLUDES(rs->lock);
 
 #endif

@@ -21,7 +21,7 @@ int aw_rs_name_check(const struct aw_rs *rs, const struct sockaddr *addr, sockle
 	return len < size_of(addr) ? -EINVAL : 0;
 }
 
-static int make_id(struct aw_rs *rs)
+static int make_id(struct aw_rs *rs) AW_REQUIRES(rs->lock)
 {
 	rs->channel = rdma_create_event_channel();
 	if (!rs->channel || rdma_create_id(rs->channel, &rs->id, NULL, RDMA_PS_TCP))

@@ -9,12 +9,9 @@
 int aw_rs_name_check(const struct aw_rs *rs, const struct sockaddr *addr, socklen_t len)
 	__attribute__((warn_unused_result));
 
-/*
- * Binds an rsocket that has no address; addr NULL: to any address, at a free port. The caller holds
- * rs->lock.
- */
+/* Binds an rsocket that has no address; addr NULL: to any address, at a free port. */
 int aw_rs_name_bind(struct aw_rs *rs, const struct sockaddr *addr)
-	__attribute__((warn_unused_result));
+	__attribute__((warn_unused_result)) AW_REQUIRES(rs->lock);
 
 /* As getpeername (peer) and getsockname. Returns 0 or a negative errno. */
 int aw_rs_name_get(struct aw_rs *rs, bool peer, struct sockaddr *addr, socklen_t *len);

@@ -20,7 +20,7 @@
 #define KEEPALIVE_MAX 32767
 
 struct change {
-	struct aw_rs *rs; // the caller holds its lock
+	struct aw_rs *rs;
 	const void *value;
 	socklen_t len;
 	int number; // the value as an int
@@ -52,7 +52,7 @@ static int set_timeout(int64_t *timeout_ns, const struct change *c)
 	return 0;
 }
 
-static int set_socket(const struct change *c, int name)
+static int set_socket(const struct change *c, int name) AW_REQUIRES(c->rs->lock)
 {
 	struct aw_rs_options *o = &c->rs->options;
 
@@ -87,7 +87,7 @@ static int set_socket(const struct change *c, int name)
 	}
 }
 
-static int set_tcp(const struct change *c, int name)
+static int set_tcp(const struct change *c, int name) AW_REQUIRES(c->rs->lock)
 {
 	struct aw_rs_options *o = &c->rs->options;
 
@@ -110,7 +110,7 @@ static int set_tcp(const struct change *c, int name)
 	}
 }
 
-static int set_ipv6(const struct change *c, int name)
+static int set_ipv6(const struct change *c, int name) AW_REQUIRES(c->rs->lock)
 {
 	if (name != IPV6_V6ONLY)
 		return -ENOTSUP;
@@ -120,7 +120,7 @@ static int set_ipv6(const struct change *c, int name)
 	return set_flag(&c->rs->options.v6only, c);
 }
 
-static int set_rdma(const struct change *c, int name)
+static int set_rdma(const struct change *c, int name) AW_REQUIRES(c->rs->lock)
 {
 	struct aw_rs_options *o = &c->rs->options;
 	uint32_t size = aw_rs_config_clamp(c->number, 0, AW_RS_QUEUE_SIZE_MAX);
@@ -155,7 +155,7 @@ static int set_rdma(const struct change *c, int name)
 	}
 }
 
-static int set_locked(const struct change *c, int level, int name)
+static int set_locked(const struct change *c, int level, int name) AW_REQUIRES(c->rs->lock)
 {
 	switch (level) {
 	case SOL_SOCKET:
@@ -250,6 +250,7 @@ static const struct {
 };
 
 static int get_socket(struct aw_rs *rs, int name, const struct option_value *a)
+	AW_REQUIRES(rs->lock)
 {
 	const struct aw_rs_options *o = &rs->options;
 
@@ -274,6 +275,7 @@ static int get_socket(struct aw_rs *rs, int name, const struct option_value *a)
 }
 
 static int get_locked(struct aw_rs *rs, int level, int name, const struct option_value *a)
+	AW_REQUIRES(rs->lock)
 {
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		if (numbers[i].level == level && numbers[i].name == name)

@@ -9,7 +9,7 @@
 
 static struct {
 	/* Guards the list. Of other locks only the executor's is taken under it. */
-	pthread_mutex_t lock;
+	aw_mutex lock;
 	TAILQ_HEAD(rs_list, aw_rs) watched; // those that were served in this turn are at the end
 	uint32_t turn; // used by the thread alone
 } service = {

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "base/thread_safety.h"
 #include "xsock/endpoint/ep.h"
 
 enum aw_rs_state {
@@ -44,7 +45,7 @@ struct aw_rs {
 	atomic_bool closed; // set by rclose while another thread is in a call
 	const void *_Atomic leader; // the set of the thread that leads in rpoll, or NULL
 	atomic_uint waiting; // threads that sleep on the endpoint in any call
-	pthread_mutex_t lock; // guards the fields below
+	aw_mutex lock; // guards the fields below
 	enum aw_rs_state state;
 	struct aw_rs_options options;
 	void *route; // the bytes of RDMA_ROUTE, which have no effect on iWARP
@@ -72,16 +73,14 @@ static inline struct aw_xs_ep *aw_rs_ep(struct aw_rs *rs)
 	return atomic_load_explicit(&rs->ep, memory_order_acquire);
 }
 
-/* Creates an endpoint for rs. Returns 0 or a negative errno. The caller holds rs->lock. */
-int aw_rs_make_ep(struct aw_rs *rs, struct aw_xs_ep **ep) __attribute__((warn_unused_result));
-/* Gives rs the endpoint: rs is a stream from now on. The caller holds rs->lock. */
-void aw_rs_set_ep(struct aw_rs *rs, struct aw_xs_ep *ep);
+/* Creates an endpoint for rs. Returns 0 or a negative errno. */
+int aw_rs_make_ep(struct aw_rs *rs, struct aw_xs_ep **ep) __attribute__((warn_unused_result))
+AW_REQUIRES(rs->lock);
+/* Gives rs the endpoint: rs is a stream from now on. */
+void aw_rs_set_ep(struct aw_rs *rs, struct aw_xs_ep *ep) AW_REQUIRES(rs->lock);
 
-/*
- * Destroys the id and its channel, if there are any: the address is free again. The caller holds
- * rs->lock.
- */
-void aw_rs_drop_id(struct aw_rs *rs);
+/* Destroys the id and its channel, if there are any: the address is free again. */
+void aw_rs_drop_id(struct aw_rs *rs) AW_REQUIRES(rs->lock);
 
 /*
  * Begins an exported call on a descriptor. Returns its rsocket, held until aw_rs_leave. NULL with errno EBADF: the

@@ -75,11 +75,8 @@ static int refuse_connect(const struct connect_call *call)
 	return aw_fail_with(EPROTONOSUPPORT);
 }
 
-/*
- * Applies the result of libc's connect to sock; may turn an error into success. The caller holds
- * the table's lock.
- */
-static void settle_connect(struct aw_sock *sock, int *result, int *err)
+/* Applies the result of libc's connect to sock; may turn an error into success. */
+static void settle_connect(struct aw_sock *sock, int *result, int *err) AW_REQUIRES(aw_fdtab_mutex)
 {
 	/*
 	 * Another thread has started the connection, so the call has succeeded. If the kernel has
