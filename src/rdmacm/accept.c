@@ -70,22 +70,18 @@ static void on_replied(struct aw_cm_id *cm, bool p2p, bool given)
 	aw_unlock(&cm->lock);
 }
 
-/* A synchronous id's Request is acknowledged, as by aw_cm_id_complete; no event follows. */
-static int accept_ud(struct aw_cm_id *cm, const struct rdma_conn_param *param)
-{
-	int err = aw_cm_ud_accept(cm, param);
-
-	if (!err && cm->sync)
-		aw_cm_id_release_event(cm);
-	return aw_cm_fail(err);
-}
-
 int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 {
 	struct aw_cm_id *cm = id ? aw_cm_id_of(id) : NULL;
 
-	if (cm && cm->ud)
-		return accept_ud(cm, conn_param);
+	if (cm && cm->ud) {
+		/* A synchronous id's Request is acknowledged, as by aw_cm_id_complete; no event follows. */
+		int err = aw_cm_ud_accept(cm, conn_param);
+
+		if (!err && cm->sync)
+			aw_cm_id_release_event(cm);
+		return aw_cm_fail(err);
+	}
 	if (!cm || !aw_cm_param_valid(cm, conn_param))
 		return aw_cm_fail(EINVAL);
 

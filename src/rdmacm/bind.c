@@ -10,20 +10,10 @@
 
 #include <unistd.h>
 
-/*
- * As Linux's rdma_cm, where loopback is on no device: libfabric takes an id with a device for one that peers on other hosts can
- * connect to.
- */
-static int name_device(struct aw_cm_id *cm)
-{
-	if (!aw_address_names_device(&cm->id.route.addr.src_addr))
-		return 0;
-	aw_address_gid(&cm->id.route.addr.src_addr, &cm->id.route.addr.addr.ibaddr.sgid);
-	return aw_cm_device_set(&cm->id);
-}
-
 int aw_cm_bind(struct aw_cm_id *cm, const struct sockaddr *addr)
 {
+	struct rdma_addr *route = &cm->id.route.addr;
+
 	if (!aw_address_len(addr->sa_family))
 		return EAFNOSUPPORT;
 	if (aw_cm_id_state(cm) != AW_CM_IDLE)
@@ -32,7 +22,14 @@ int aw_cm_bind(struct aw_cm_id *cm, const struct sockaddr *addr)
 
 	if (err)
 		return err;
-	err = name_device(cm);
+	/*
+	 * As Linux's rdma_cm, where loopback is on no device: libfabric takes an id with a device for one that peers on other hosts can
+	 * connect to.
+	 */
+	if (aw_address_names_device(&route->src_addr)) {
+		aw_address_gid(&route->src_addr, &route->addr.ibaddr.sgid);
+		err = aw_cm_device_set(&cm->id);
+	}
 	if (err) {
 		close(cm->fd);
 		cm->fd = -1;

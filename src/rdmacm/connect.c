@@ -66,23 +66,20 @@ static void on_rejected(struct aw_cm_id *cm, const struct aw_mpa_result *result)
 	aw_unlock(&cm->lock);
 }
 
-/*
- * In the roce persona a program may create the QP without the id. It then moves the QP to RTS itself and
- * gets CONNECT_RESPONSE, as on InfiniBand.
- */
-static enum rdma_cm_event_type answered(const struct aw_cm_id *cm) AW_REQUIRES(cm->lock)
-{
-	return aw_persona_is_roce() && !aw_cm_qp_locked(cm) ? RDMA_CM_EVENT_CONNECT_RESPONSE
-							    : RDMA_CM_EVENT_ESTABLISHED;
-}
-
 /* Called when the QP has the socket. The caller holds the QP. */
 static void on_attached(struct aw_cm_id *cm, const struct aw_conn_info *info)
 {
 	aw_lock(&cm->lock);
 	cm->attached = true;
 	if (cm->state == AW_CM_CONNECTING) {
-		struct aw_cm_event *ev = aw_cm_event_create(cm, answered(cm), 0);
+		/*
+		 * In the roce persona a program may create the QP without the id. It then moves the QP to RTS itself and
+		 * gets CONNECT_RESPONSE, as on InfiniBand.
+		 */
+		bool responds = aw_persona_is_roce() && !aw_cm_qp_locked(cm);
+		struct aw_cm_event *ev = aw_cm_event_create(
+			cm, responds ? RDMA_CM_EVENT_CONNECT_RESPONSE : RDMA_CM_EVENT_ESTABLISHED,
+			0);
 
 		aw_address_copy(&cm->id.route.addr.src_storage,
 				(const struct sockaddr *)&info->local);
@@ -149,18 +146,6 @@ static int connect_again(struct aw_cm_id *cm, const struct aw_conn_ask *ask, str
 	return err;
 }
 
-/* True: the id owns conn now. False: the id was destroyed meanwhile. */
-static bool adopt_conn(struct aw_cm_id *cm, struct aw_conn *conn)
-{
-	aw_lock(&cm->lock);
-	bool wanted = cm->state == AW_CM_CONNECTING;
-
-	if (wanted)
-		cm->conn = conn;
-	aw_unlock(&cm->lock);
-	return wanted;
-}
-
 /*
  * RFC 6581 10: a responder that knows only revision 1 closes the connection on an enhanced Request. This end
  * then connects once more as it did, in case a listener was just closed, and then with revision 1. There is
@@ -188,7 +173,13 @@ static bool ask_again(struct aw_cm_id *cm, const struct aw_conn *failed)
 	}
 	aw_log(AW_LOG_INFO, "qp 0x%x: no reply, trying again with mpa revision %u", cm->qpn,
 	       local.revision);
-	if (!adopt_conn(cm, conn))
+	aw_lock(&cm->lock);
+	bool wanted = cm->state == AW_CM_CONNECTING; /* false: the id is being destroyed */
+
+	if (wanted)
+		cm->conn = conn;
+	aw_unlock(&cm->lock);
+	if (!wanted)
 		aw_conn_destroy(conn);
 	return true;
 }
@@ -219,34 +210,17 @@ static void on_conn(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 	aw_cm_id_put(cm);
 }
 
-static int make_socket(struct aw_cm_id *cm)
-{
-	struct sockaddr_storage src = cm->id.route.addr.src_storage;
-	int err = cm->fd < 0 ? aw_cm_socket_bind_late(cm, (struct sockaddr *)&src) : 0;
-
-	if (!err)
-		aw_cm_socket_set_reuse(cm->fd, true);
-	return err;
-}
-
 static int prepare(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 {
+	struct sockaddr_storage src = cm->id.route.addr.src_storage;
 	int err = aw_cm_id_hold_engine(cm);
 
-	if (!err)
-		err = make_socket(cm);
-	if (!err)
-		err = aw_cm_stream_claim(cm, param);
-	return err;
-}
-
-/* The progress thread may already have delivered the conn's event and destroyed the conn. */
-static void keep_conn(struct aw_cm_id *cm, struct aw_conn *conn)
-{
-	aw_lock(&cm->lock);
-	if (!cm->conn_done)
-		cm->conn = conn;
-	aw_unlock(&cm->lock);
+	if (!err && cm->fd < 0)
+		err = aw_cm_socket_bind_late(cm, (struct sockaddr *)&src);
+	if (err)
+		return err;
+	aw_cm_socket_set_reuse(cm->fd, true);
+	return aw_cm_stream_claim(cm, param);
 }
 
 static int start(struct aw_cm_id *cm, const struct rdma_conn_param *param)
@@ -272,11 +246,15 @@ static int start(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 		return err;
 	cm->fd = -1;
 	err = aw_conn_connect(fd, &ask, on_conn, aw_cm_id_arg(cm), &conn);
-
-	if (err)
+	if (err) {
 		close(fd);
-	else
-		keep_conn(cm, conn);
+	} else {
+		/* The progress thread may already have delivered the conn's event and destroyed the conn. */
+		aw_lock(&cm->lock);
+		if (!cm->conn_done)
+			cm->conn = conn;
+		aw_unlock(&cm->lock);
+	}
 	return err;
 }
 

@@ -10,27 +10,24 @@
 
 #define RESOLVE_MS 2000
 
-/* Keeps the attributes for the QPs of the ids that rdma_get_request will return. */
-static int keep_attr(struct aw_cm_id *cm, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+static int make_passive(struct rdma_cm_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
+			const struct ibv_qp_init_attr *attr)
 {
+	struct aw_cm_id *cm = aw_cm_id_of(id);
+
+	if (rdma_bind_addr(id, res->ai_src_addr) < 0)
+		return -1;
 	if (pd)
 		cm->id.pd = pd;
 	if (!attr)
 		return 0;
+	/* For the QPs of the ids that rdma_get_request will return. */
 	cm->ep_attr = malloc(sizeof(*attr));
 	if (!cm->ep_attr)
 		return aw_cm_fail(ENOMEM);
 	*cm->ep_attr = *attr;
 	cm->ep_attr->qp_type = cm->id.qp_type;
 	return 0;
-}
-
-static int make_passive(struct rdma_cm_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
-			const struct ibv_qp_init_attr *attr)
-{
-	if (rdma_bind_addr(id, res->ai_src_addr) < 0)
-		return -1;
-	return keep_attr(aw_cm_id_of(id), pd, attr);
 }
 
 /* EINVAL where the data do not fit into an event of the peer. */

@@ -145,13 +145,6 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	return &ch->channel;
 }
 
-static void lower_fd(struct aw_cm_channel *ch) AW_REQUIRES(ch->lock)
-{
-	if (ch->raised)
-		aw_event_fd_lower(ch->channel.fd);
-	ch->raised = false;
-}
-
 void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
@@ -222,8 +215,11 @@ void aw_cm_channel_push(struct rdma_event_channel *channel, struct aw_cm_event *
 /* Called after events were taken. */
 static void match_fd(struct aw_cm_channel *ch) AW_REQUIRES(ch->lock)
 {
-	if (TAILQ_EMPTY(&ch->queue) && !ch->destroyed)
-		lower_fd(ch);
+	if (!TAILQ_EMPTY(&ch->queue) || ch->destroyed)
+		return;
+	if (ch->raised)
+		aw_event_fd_lower(ch->channel.fd);
+	ch->raised = false;
 }
 
 /* NULL: there is no event. */
@@ -239,14 +235,6 @@ static struct aw_cm_event *take_first(struct aw_cm_channel *ch)
 	}
 	aw_unlock(&ch->lock);
 	return ev;
-}
-
-/* A push that finds no reader yet has changed `pushes`, so that the reader does not sleep. */
-static void begin_wait(struct aw_cm_channel *ch)
-{
-	aw_lock(&ch->lock);
-	ch->readers++;
-	aw_unlock(&ch->lock);
 }
 
 static void wait_no_more(void *arg)
@@ -267,7 +255,10 @@ static int wait_push(struct aw_cm_channel *ch, uint32_t seen, int cancel_state)
 	struct _pthread_cleanup_buffer left;
 	int cancel_type, err = 0;
 
-	begin_wait(ch);
+	/* A push that finds no reader yet has changed `pushes`, so that the reader does not sleep. */
+	aw_lock(&ch->lock);
+	ch->readers++;
+	aw_unlock(&ch->lock);
 	_pthread_cleanup_push(&left, wait_no_more, ch);
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &cancel_type);
 	pthread_setcancelstate(cancel_state, NULL);

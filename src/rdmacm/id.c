@@ -109,20 +109,6 @@ int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw
 	return 0;
 }
 
-/* Enters ENDED: from here on callbacks find nothing to do. Returns the state before. */
-static enum aw_cm_state end(struct aw_cm_id *cm, struct aw_conn **conn)
-{
-	aw_lock(&cm->lock);
-	enum aw_cm_state state = cm->state;
-
-	*conn = cm->conn;
-	cm->conn = NULL;
-	aw_cm_timer_stop(cm);
-	aw_cm_id_enter(cm, AW_CM_ENDED);
-	aw_unlock(&cm->lock);
-	return state;
-}
-
 static void destroy_listeners(struct aw_cm_id *cm)
 {
 	if (cm->listener)
@@ -133,9 +119,15 @@ static void destroy_listeners(struct aw_cm_id *cm)
 
 static void stop_net(struct aw_cm_id *cm)
 {
-	struct aw_conn *conn;
-	enum aw_cm_state state = end(cm, &conn);
+	/* From ENDED on callbacks find nothing to do. */
+	aw_lock(&cm->lock);
+	enum aw_cm_state state = cm->state;
+	struct aw_conn *conn = cm->conn;
 
+	cm->conn = NULL;
+	aw_cm_timer_stop(cm);
+	aw_cm_id_enter(cm, AW_CM_ENDED);
+	aw_unlock(&cm->lock);
 	destroy_listeners(cm);
 	aw_cm_ud_stop(cm);
 	if (conn && state == AW_CM_REQUESTED)

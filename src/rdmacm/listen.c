@@ -118,21 +118,16 @@ static void on_request(void *arg, struct aw_conn *conn, enum aw_conn_event event
 		aw_cm_id_put(listener);
 }
 
-static bool is_sync(struct aw_cm_id *cm)
-{
-	aw_lock(&cm->lock);
-	bool sync = cm->sync;
-
-	aw_unlock(&cm->lock);
-	return sync;
-}
-
 int aw_cm_listen_hand_over(struct aw_cm_event *ev, struct rdma_event_channel *channel)
 {
 	struct aw_cm_id *cm = aw_cm_id_of(ev->event.id);
-	bool sync = is_sync(ev->owner);
+	struct aw_cm_id *listener = ev->owner;
 
-	aw_cm_listen_unreserve(ev->owner);
+	aw_lock(&listener->lock);
+	bool sync = listener->sync;
+
+	listener->requests--;
+	aw_unlock(&listener->lock);
 	cm->id.channel = sync ? rdma_create_event_channel() : channel;
 	cm->sync = sync && cm->id.channel;
 	if (cm->id.channel)
@@ -182,24 +177,18 @@ static int start_of(struct aw_cm_id *cm)
 	return err;
 }
 
-static int bind_default(struct aw_cm_id *cm)
-{
-	struct sockaddr_storage any;
-
-	if (aw_cm_id_state(cm) != AW_CM_IDLE)
-		return 0;
-	aw_address_wildcard(AF_INET, &any);
-	return aw_cm_bind(cm, (struct sockaddr *)&any);
-}
-
 int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	if (!id)
 		return aw_cm_fail(EINVAL);
 	struct aw_cm_id *cm = aw_cm_id_of(id);
-	int err = bind_default(cm);
+	struct sockaddr_storage any;
+	int err = 0;
 
+	aw_address_wildcard(AF_INET, &any);
+	if (aw_cm_id_state(cm) == AW_CM_IDLE)
+		err = aw_cm_bind(cm, (struct sockaddr *)&any);
 	if (!err)
 		err = aw_cm_id_hold_engine(cm);
 	if (err)

@@ -25,15 +25,6 @@ static uint32_t move(struct aw_cm_id *cm, struct rdma_event_channel *to, bool sy
 	return taken;
 }
 
-/* A thread that takes an event from the new channel may wait for the one that migrates the id. */
-static void wait_acked(struct aw_cm_id *cm, uint32_t taken)
-{
-	aw_lock(&cm->lock);
-	while ((int32_t)(cm->events_acked - taken) < 0)
-		pthread_cond_wait(&cm->changed, &cm->lock);
-	aw_unlock(&cm->lock);
-}
-
 int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
 {
 	if (!id)
@@ -45,7 +36,13 @@ int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
 	if (!channel && !own)
 		return -1;
 	aw_cm_id_release_event(cm);
-	wait_acked(cm, move(cm, channel ? channel : own, own != NULL));
+	uint32_t taken = move(cm, channel ? channel : own, own != NULL);
+
+	/* A thread that takes an event from the new channel may wait for the one that migrates the id. */
+	aw_lock(&cm->lock);
+	while ((int32_t)(cm->events_acked - taken) < 0)
+		pthread_cond_wait(&cm->changed, &cm->lock);
+	aw_unlock(&cm->lock);
 	rdma_destroy_event_channel(old);
 	return 0;
 }

@@ -184,17 +184,6 @@ static int init_rtr(const struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *
 	return 0;
 }
 
-static int init_rts(const struct aw_cm_id *cm, struct ibv_qp_attr *attr, int *mask)
-{
-	attr->timeout = cm->ack_timeout_set ? cm->ack_timeout : TIMEOUT;
-	attr->retry_cnt = attr->rnr_retry = RETRIES;
-	attr->sq_psn = 0;
-	attr->max_rd_atomic = AW_RD_MAX;
-	*mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
-	return 0;
-}
-
 int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr, int *qp_attr_mask)
 {
 	if (!id || !qp_attr || !qp_attr_mask || !id->verbs)
@@ -203,8 +192,17 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr, int *q
 		return aw_cm_fail(aw_cm_ud_qp_attr(aw_cm_id_of(id), qp_attr, qp_attr_mask));
 	if (aw_persona_is_roce() && qp_attr->qp_state == IBV_QPS_RTR)
 		return init_rtr(id, qp_attr, qp_attr_mask);
-	if (aw_persona_is_roce() && qp_attr->qp_state == IBV_QPS_RTS)
-		return init_rts(aw_cm_id_of(id), qp_attr, qp_attr_mask);
+	if (aw_persona_is_roce() && qp_attr->qp_state == IBV_QPS_RTS) {
+		const struct aw_cm_id *cm = aw_cm_id_of(id);
+
+		qp_attr->timeout = cm->ack_timeout_set ? cm->ack_timeout : TIMEOUT;
+		qp_attr->retry_cnt = qp_attr->rnr_retry = RETRIES;
+		qp_attr->sq_psn = 0;
+		qp_attr->max_rd_atomic = AW_RD_MAX;
+		*qp_attr_mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+		return 0;
+	}
 	if (qp_attr->qp_state == IBV_QPS_RTS) {
 		*qp_attr_mask = 0;
 		return 0;

@@ -53,15 +53,6 @@ static void set_addresses(struct aw_cm_id *cm, const struct sockaddr_storage *fr
 	aw_address_gid(&addr->dst_addr, &addr->addr.ibaddr.dgid);
 }
 
-/* When all ports are taken TCP chooses at connect, which can share one between destinations. */
-static int take_port(struct aw_cm_id *cm)
-{
-	struct sockaddr_storage src = cm->id.route.addr.src_storage;
-	int err = aw_cm_socket_bind_any(cm, (struct sockaddr *)&src);
-
-	return err == EADDRINUSE ? 0 : err;
-}
-
 static int resolve(struct aw_cm_id *cm, const struct sockaddr *dst)
 {
 	struct sockaddr_storage any, from, to;
@@ -78,7 +69,12 @@ static int resolve(struct aw_cm_id *cm, const struct sockaddr *dst)
 	if (err)
 		return err;
 	set_addresses(cm, &from, dst, &to);
-	return bound ? 0 : take_port(cm);
+	if (bound)
+		return 0;
+	/* When all ports are taken TCP chooses at connect, which can share one between destinations. */
+	from = cm->id.route.addr.src_storage;
+	err = aw_cm_socket_bind_any(cm, (struct sockaddr *)&from);
+	return err == EADDRINUSE ? 0 : err;
 }
 
 static void tell_resolved(struct aw_cm_id *cm, int err)

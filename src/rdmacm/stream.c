@@ -214,14 +214,6 @@ static void lose_reply(struct aw_cm_id *cm, int status) AW_REQUIRES(cm->lock)
 	aw_cm_event_tell(cm, RDMA_CM_EVENT_CONNECT_ERROR, status);
 }
 
-static void disconnected(struct aw_cm_id *cm, int status) AW_REQUIRES(cm->lock)
-{
-	aw_cm_timer_stop(cm);
-	aw_cm_id_enter(cm, AW_CM_DISCONNECTED);
-	aw_cm_event_tell(cm, RDMA_CM_EVENT_DISCONNECTED, status);
-	aw_cm_timewait_start(cm);
-}
-
 /* Reads why the stream ended: the Terminates in both directions. */
 static void read_errors(const struct aw_cm_id *cm, enum aw_error *own, enum aw_error *peer)
 	AW_REQUIRES(cm->lock)
@@ -273,15 +265,6 @@ static int status_of_end(enum aw_error own, enum aw_error peer)
 	return own && own != AW_E_MPA_CLOSED ? -EPROTO : 0;
 }
 
-/*
- * As on InfiniBand, where the peer's answer brings DISCONNECTED to the end that disconnects. A program that ended before would have what
- * TCP still holds for the peer reset by the next that comes from there.
- */
-static bool awaits_peer(const struct aw_cm_id *cm) AW_REQUIRES(cm->lock)
-{
-	return aw_persona_is_roce() && cm->disconnecting && !(cm->uqp_events & AW_UQP_DELIVERED);
-}
-
 static void settle_end(struct aw_cm_id *cm) AW_REQUIRES(cm->lock)
 {
 	enum aw_error own, peer;
@@ -297,19 +280,19 @@ static void settle_end(struct aw_cm_id *cm) AW_REQUIRES(cm->lock)
 		establish(cm);
 	if (cm->state == AW_CM_REPLIED && !cm->disconnecting)
 		lose_reply(cm, -ECONNRESET);
-	if ((cm->state == AW_CM_CONNECTED || cm->state == AW_CM_REPLIED) && !awaits_peer(cm))
-		disconnected(cm, status_of_end(own, peer));
-}
+	/*
+	 * As on InfiniBand, where the peer's answer brings DISCONNECTED to the end that disconnects. A program that ended before would have what
+	 * TCP still holds for the peer reset by the next that comes from there.
+	 */
+	bool awaits_peer = aw_persona_is_roce() && cm->disconnecting &&
+			   !(cm->uqp_events & AW_UQP_DELIVERED);
 
-/*
- * The peer's first FPDU may come before the thread that has sent the Reply has returned to
- * rdma_accept. ESTABLISHED does not wait for that thread, since the peer's next Request must not
- * overtake it: the progress thread receives both.
- */
-static bool is_established(const struct aw_cm_id *cm) AW_REQUIRES(cm->lock)
-{
-	return (cm->state == AW_CM_REPLIED || cm->state == AW_CM_ACCEPTING) &&
-	       (cm->uqp_events & AW_UQP_READY);
+	if ((cm->state == AW_CM_CONNECTED || cm->state == AW_CM_REPLIED) && !awaits_peer) {
+		aw_cm_timer_stop(cm);
+		aw_cm_id_enter(cm, AW_CM_DISCONNECTED);
+		aw_cm_event_tell(cm, RDMA_CM_EVENT_DISCONNECTED, status_of_end(own, peer));
+		aw_cm_timewait_start(cm);
+	}
 }
 
 void aw_cm_stream_settle(struct aw_cm_id *cm)
@@ -318,7 +301,13 @@ void aw_cm_stream_settle(struct aw_cm_id *cm)
 		return;
 	if (cm->uqp_events & AW_UQP_CLOSED) {
 		settle_end(cm);
-	} else if (is_established(cm)) {
+	} else if ((cm->state == AW_CM_REPLIED || cm->state == AW_CM_ACCEPTING) &&
+		   (cm->uqp_events & AW_UQP_READY)) {
+		/*
+		 * The peer's first FPDU may come before the thread that has sent the Reply has returned to
+		 * rdma_accept. ESTABLISHED does not wait for that thread, since the peer's next Request must not
+		 * overtake it: the progress thread receives both.
+		 */
 		cm->attached = true;
 		establish(cm);
 	}
@@ -343,14 +332,6 @@ static void close_claimed(struct aw_cm_id *cm)
 	aw_unlock(&cm->lock);
 }
 
-/* When the peer was first, a synchronous id's event waits, or the program has seen it already. */
-static int complete_over(struct aw_cm_id *cm)
-{
-	return cm->sync && aw_cm_channel_holds(cm->id.channel, RDMA_CM_EVENT_DISCONNECTED)
-		       ? aw_cm_id_complete(cm)
-		       : 0;
-}
-
 int rdma_disconnect(struct rdma_cm_id *id)
 {
 	if (!id)
@@ -365,8 +346,11 @@ int rdma_disconnect(struct rdma_cm_id *id)
 
 	cm->disconnecting |= state == AW_CM_CONNECTED || state == AW_CM_REPLIED;
 	aw_unlock(&cm->lock);
+	/* When the peer was first, a synchronous id's event waits, or the program has seen it already. */
 	if (state == AW_CM_DISCONNECTED)
-		return complete_over(cm);
+		return cm->sync && aw_cm_channel_holds(cm->id.channel, RDMA_CM_EVENT_DISCONNECTED)
+			       ? aw_cm_id_complete(cm)
+			       : 0;
 	if (state != AW_CM_CONNECTED && state != AW_CM_REPLIED)
 		return aw_cm_fail(EINVAL);
 	close_claimed(cm);

@@ -12,9 +12,13 @@ struct aw_cm_timer {
 	aw_cm_timer_fn *fn;
 };
 
-/* Returns the timer's function, if this timer is still the id's; else NULL. */
-static aw_cm_timer_fn *expire(struct aw_cm_id *cm, struct aw_cm_timer *timer)
+static void on_deadline(struct aw_watch *watch, uint32_t events)
 {
+	struct aw_cm_timer *timer = (struct aw_cm_timer *)watch;
+	struct aw_cm_id *cm = events & AW_WATCH_TIMEOUT ? aw_cm_id_get(timer->arg) : NULL;
+
+	if (!cm)
+		return;
 	aw_cm_timer_fn *fn = NULL;
 
 	aw_lock(&cm->lock);
@@ -23,18 +27,6 @@ static aw_cm_timer_fn *expire(struct aw_cm_id *cm, struct aw_cm_timer *timer)
 		aw_cm_timer_stop(cm);
 	}
 	aw_unlock(&cm->lock);
-	return fn;
-}
-
-static void on_deadline(struct aw_watch *watch, uint32_t events)
-{
-	struct aw_cm_timer *timer = (struct aw_cm_timer *)watch;
-	struct aw_cm_id *cm = events & AW_WATCH_TIMEOUT ? aw_cm_id_get(timer->arg) : NULL;
-
-	if (!cm)
-		return;
-	aw_cm_timer_fn *fn = expire(cm, timer);
-
 	if (fn)
 		fn(cm);
 	aw_cm_id_put(cm);

@@ -62,17 +62,12 @@ void aw_cm_ud_drop_inherited(struct aw_cm_id *cm)
 		aw_sidr_ask_destroy(cm->ud->ask);
 }
 
-/* The link of an address that means one alone; 0: any. */
-static uint32_t link_of(const struct sockaddr *addr)
-{
-	return addr->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)addr)->sin6_scope_id : 0;
-}
-
 /* An entry whose interface could not be found may be on any link. */
 static bool is_own(const struct rdma_cm_id *id, const struct ibv_gid_entry *entry)
 {
 	const struct rdma_addr *addr = &id->route.addr;
-	uint32_t link = link_of(&addr->src_addr);
+	/* The link of an address that means one alone; 0: any. */
+	uint32_t link = addr->src_addr.sa_family == AF_INET6 ? addr->src_sin6.sin6_scope_id : 0;
 
 	return memcmp(&entry->gid, &addr->addr.ibaddr.sgid, sizeof(entry->gid)) == 0 &&
 	       (!link || !entry->ndev_ifindex || entry->ndev_ifindex == link);
@@ -113,15 +108,6 @@ void aw_cm_ud_describe(struct aw_cm_event *ev, const union ibv_gid *to, uint32_t
 	ud->qkey = qkey;
 }
 
-static void add_private_data(struct aw_cm_event *ev, const void *pd, uint8_t len)
-{
-	if (len == 0)
-		return;
-	memcpy(ev->private_data, pd, len);
-	ev->event.param.ud.private_data = ev->private_data;
-	ev->event.param.ud.private_data_len = len;
-}
-
 /* InfiniBand's status of a refusal is positive; that of a failure is an errno. */
 static void answered(struct aw_cm_id *cm, const struct aw_sidr_answer *answer) AW_REQUIRES(cm->lock)
 {
@@ -133,7 +119,11 @@ static void answered(struct aw_cm_id *cm, const struct aw_sidr_answer *answer) A
 	if (!ev)
 		return;
 	aw_cm_ud_describe(ev, &cm->id.route.addr.addr.ibaddr.dgid, answer->qpn, answer->qkey);
-	add_private_data(ev, answer->pd, answer->pd_len);
+	if (answer->pd_len > 0) {
+		memcpy(ev->private_data, answer->pd, answer->pd_len);
+		ev->event.param.ud.private_data = ev->private_data;
+		ev->event.param.ud.private_data_len = answer->pd_len;
+	}
 	aw_cm_event_raise(ev);
 }
 
@@ -186,10 +176,12 @@ int aw_cm_ud_connect(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 	return err;
 }
 
-/* Takes the request of an id in REQUESTED, and moves the id on. NULL in any other state. */
-static struct aw_sidr_request *take_request(struct aw_cm_id *cm, enum aw_cm_state next)
+/* Answers the request of an id in REQUESTED, and moves the id on. EINVAL in any other state. */
+static int answer_with(struct aw_cm_id *cm, enum aw_cm_state next,
+		       const struct aw_sidr_answer *answer)
 {
 	struct aw_sidr_request *request = NULL;
+	int err;
 
 	aw_lock(&cm->lock);
 	if (cm->state == AW_CM_REQUESTED) {
@@ -198,15 +190,6 @@ static struct aw_sidr_request *take_request(struct aw_cm_id *cm, enum aw_cm_stat
 		aw_cm_id_enter(cm, next);
 	}
 	aw_unlock(&cm->lock);
-	return request;
-}
-
-static int answer_with(struct aw_cm_id *cm, enum aw_cm_state next,
-		       const struct aw_sidr_answer *answer)
-{
-	struct aw_sidr_request *request = take_request(cm, next);
-	int err;
-
 	if (!request)
 		return EINVAL;
 	err = aw_sidr_reply(request, answer);
