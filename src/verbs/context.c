@@ -28,7 +28,6 @@ static TAILQ_HEAD(vb_context_list, vb_context) contexts
 
 static int context_open(struct ibv_device *device, int cmd_fd, struct vb_context **context);
 static int context_open_anew(struct ibv_device *device, struct vb_context **context);
-static void context_close(struct vb_context *context);
 static struct vb_context *shared_take(void);
 static struct vb_context *shared_offer(struct vb_context *fresh);
 
@@ -130,8 +129,14 @@ void vb_context_put(struct ibv_context *context)
 	if (last && context_shared == vb)
 		context_shared = NULL;
 	aw_unlock(&context_lock);
-	if (last)
-		context_close(vb);
+	if (last) {
+		aw_engine_put();
+		aw_channel_fini(&vb->async);
+		aw_stat_give(vb->stat);
+		close(vb->verbs.context.cmd_fd);
+		pthread_mutex_destroy(&vb->verbs.context.mutex);
+		free(vb);
+	}
 	if (none)
 		vb_gids_forget();
 }
@@ -283,14 +288,4 @@ static int context_open_anew(struct ibv_device *device, struct vb_context **cont
 	if (err)
 		close(cmd_fd);
 	return err;
-}
-
-static void context_close(struct vb_context *vb)
-{
-	aw_engine_put();
-	aw_channel_fini(&vb->async);
-	aw_stat_give(vb->stat);
-	close(vb->verbs.context.cmd_fd);
-	pthread_mutex_destroy(&vb->verbs.context.mutex);
-	free(vb);
 }

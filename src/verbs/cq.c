@@ -90,20 +90,6 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	return vb_fail(err);
 }
 
-/* Drops the unread events of this CQ, and returns when those that were read are acknowledged. */
-static void events_end(struct vb_cq *cq)
-{
-	struct ibv_cq *ibv = ibv_cq_ex_to_cq(&cq->ibv);
-	struct vb_ack comp = { &ibv->mutex, &ibv->cond, &ibv->comp_events_completed };
-	struct vb_ack async = { &ibv->mutex, &ibv->cond, &ibv->async_events_completed };
-
-	if (cq->aw.channel)
-		aw_channel_forget(cq->aw.channel, &cq->aw.event);
-	aw_channel_forget(cq->aw.async, &cq->aw.async_error);
-	vb_ack_wait(comp, cq->aw.event.taken);
-	vb_ack_wait(async, cq->aw.async_error.taken);
-}
-
 static void channel_use(struct ibv_comp_channel *channel, int change)
 {
 	if (!channel)
@@ -122,7 +108,15 @@ int ibv_destroy_cq(struct ibv_cq *ibv_cq)
 
 	if (atomic_load_explicit(&cq->users, memory_order_acquire))
 		return vb_fail(EBUSY);
-	events_end(cq);
+	struct vb_ack comp = { &ibv_cq->mutex, &ibv_cq->cond, &ibv_cq->comp_events_completed };
+	struct vb_ack async = { &ibv_cq->mutex, &ibv_cq->cond, &ibv_cq->async_events_completed };
+
+	if (cq->aw.channel)
+		aw_channel_forget(cq->aw.channel, &cq->aw.event);
+	aw_channel_forget(cq->aw.async, &cq->aw.async_error);
+	/* Events that the program has read name the CQ until it acknowledges them. */
+	vb_ack_wait(comp, cq->aw.event.taken);
+	vb_ack_wait(async, cq->aw.async_error.taken);
 	aw_cq_fini(&cq->aw);
 	channel_use(ibv_cq->channel, -1);
 	if (cq->parent)

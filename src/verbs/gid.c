@@ -280,20 +280,18 @@ static void gid_add(struct vb_gids *gids, const struct ifaddrs *ifa)
 	kept_whole &= entry->ndev_ifindex != 0;
 }
 
-/* An interface that could not be found may be any. */
-static bool is_same(const struct ibv_gid_entry *a, const struct ibv_gid_entry *b)
-{
-	return !memcmp(&a->gid, &b->gid, sizeof(a->gid)) &&
-	       (a->ndev_ifindex == b->ndev_ifindex || !a->ndev_ifindex || !b->ndev_ifindex);
-}
-
 /* Takes the address of a kept entry out of those that are there now; false: it is gone. */
 static bool gid_take(struct vb_gids *now, struct ibv_gid_entry *entry)
 {
 	for (size_t i = 0; i < now->count; i++) {
 		struct ibv_gid_entry *found = &now->entries[i];
 
-		if (is_unused(found) || !is_same(found, entry))
+		/* An interface that could not be found may be any. */
+		bool other_link = found->ndev_ifindex && entry->ndev_ifindex &&
+				  found->ndev_ifindex != entry->ndev_ifindex;
+
+		if (is_unused(found) || other_link ||
+		    memcmp(&found->gid, &entry->gid, sizeof(found->gid)) != 0)
 			continue;
 		if (found->ndev_ifindex)
 			entry->ndev_ifindex = found->ndev_ifindex;

@@ -26,7 +26,6 @@ static __be64 guid;
 static void guid_find(void);
 static bool guid_from_mac(uint8_t *octets);
 static bool guid_from_machine_id(uint8_t *octets);
-static void guid_from_random(uint8_t *octets);
 
 __be64 vb_guid(void)
 {
@@ -38,8 +37,11 @@ static void guid_find(void)
 {
 	uint8_t octets[GUID_LEN];
 
-	if (!guid_from_mac(octets) && !guid_from_machine_id(octets))
-		guid_from_random(octets);
+	if (!guid_from_mac(octets) && !guid_from_machine_id(octets)) {
+		if (getrandom(octets, GUID_LEN, 0) != GUID_LEN)
+			memset(octets, 0, GUID_LEN);
+		octets[0] = (octets[0] | EUI_LOCAL) & (uint8_t)~EUI_GROUP;
+	}
 	memcpy(&guid, octets, sizeof(guid));
 }
 
@@ -93,11 +95,4 @@ static bool guid_from_machine_id(uint8_t *octets)
 		octets[i] = (uint8_t)(id >> (8 * i));
 	octets[0] = (octets[0] | EUI_LOCAL) & (uint8_t)~EUI_GROUP;
 	return true;
-}
-
-static void guid_from_random(uint8_t *octets)
-{
-	if (getrandom(octets, GUID_LEN, 0) != GUID_LEN)
-		memset(octets, 0, GUID_LEN);
-	octets[0] = (octets[0] | EUI_LOCAL) & (uint8_t)~EUI_GROUP;
 }

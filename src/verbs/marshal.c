@@ -22,24 +22,6 @@ void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst, struct ib_uverbs_ah_att
 	dst->port_num = src->port_num;
 }
 
-static void copy_cap(struct ibv_qp_cap *dst, const struct ib_uverbs_qp_attr *src)
-{
-	dst->max_send_wr = src->max_send_wr;
-	dst->max_recv_wr = src->max_recv_wr;
-	dst->max_send_sge = src->max_send_sge;
-	dst->max_recv_sge = src->max_recv_sge;
-	dst->max_inline_data = src->max_inline_data;
-}
-
-static void copy_timers(struct ibv_qp_attr *dst, const struct ib_uverbs_qp_attr *src)
-{
-	dst->min_rnr_timer = src->min_rnr_timer;
-	dst->timeout = src->timeout;
-	dst->alt_timeout = src->alt_timeout;
-	dst->retry_cnt = src->retry_cnt;
-	dst->rnr_retry = src->rnr_retry;
-}
-
 // qp_state stays as the caller set it: it is the requested state, which the kernel does not return.
 void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_attr *src)
 {
@@ -51,7 +33,11 @@ void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_att
 	dst->sq_psn = src->sq_psn;
 	dst->dest_qp_num = src->dest_qp_num;
 	dst->qp_access_flags = src->qp_access_flags;
-	copy_cap(&dst->cap, src);
+	dst->cap.max_send_wr = src->max_send_wr;
+	dst->cap.max_recv_wr = src->max_recv_wr;
+	dst->cap.max_send_sge = src->max_send_sge;
+	dst->cap.max_recv_sge = src->max_recv_sge;
+	dst->cap.max_inline_data = src->max_inline_data;
 	ibv_copy_ah_attr_from_kern(&dst->ah_attr, &src->ah_attr);
 	ibv_copy_ah_attr_from_kern(&dst->alt_ah_attr, &src->alt_ah_attr);
 	dst->port_num = src->port_num;
@@ -62,7 +48,11 @@ void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_att
 	dst->sq_draining = src->sq_draining;
 	dst->max_rd_atomic = src->max_rd_atomic;
 	dst->max_dest_rd_atomic = src->max_dest_rd_atomic;
-	copy_timers(dst, src);
+	dst->min_rnr_timer = src->min_rnr_timer;
+	dst->timeout = src->timeout;
+	dst->alt_timeout = src->alt_timeout;
+	dst->retry_cnt = src->retry_cnt;
+	dst->rnr_retry = src->rnr_retry;
 }
 
 void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *dst, struct ib_user_path_rec *src)

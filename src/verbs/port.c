@@ -29,8 +29,6 @@ enum {
 
 _Static_assert(ATTR_OLD_SIZE == 48, "what ibv_query_port wrote before rdma-core 25");
 
-static void port_roce(struct ibv_port_attr *attr);
-
 int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
 		  size_t attr_size)
 {
@@ -58,8 +56,18 @@ int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port
 	now.gid_tbl_len = gids->count ? (int)gids->count : 1;
 	now.active_mtu = gids->mtu;
 	vb_gids_put();
-	if (aw_persona_is_roce())
-		port_roce(&now);
+	if (aw_persona_is_roce()) {
+		/*
+		 * The LID is for programs that exchange no GID: it is this host's, and leads to the loopback
+		 * address (net/roce/pair.h).
+		 */
+		uint32_t violations = aw_ud_qkey_violations();
+
+		now.lid = now.sm_lid = VB_LID;
+		now.port_cap_flags |= IBV_PORT_IP_BASED_GIDS;
+		now.flags = IBV_QPF_GRH_REQUIRED;
+		now.qkey_viol_cntr = violations < UINT16_MAX ? violations : UINT16_MAX;
+	}
 	vb_sized_write(attr, attr_size, &now, sizeof(now));
 	return 0;
 }
@@ -91,20 +99,6 @@ uint32_t vb_port_mtu(void)
 	mtu = 128u << gids->mtu;
 	vb_gids_put();
 	return mtu;
-}
-
-/*
- * The LID is for programs that exchange no GID: it is this host's, and leads to the loopback
- * address (net/roce/pair.h).
- */
-static void port_roce(struct ibv_port_attr *attr)
-{
-	uint32_t violations = aw_ud_qkey_violations();
-
-	attr->lid = attr->sm_lid = VB_LID;
-	attr->port_cap_flags |= IBV_PORT_IP_BASED_GIDS;
-	attr->flags = IBV_QPF_GRH_REQUIRED;
-	attr->qkey_viol_cntr = violations < UINT16_MAX ? violations : UINT16_MAX;
 }
 
 /* In bytes, or 0 when it is not known. */

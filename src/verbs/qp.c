@@ -120,17 +120,6 @@ struct aw_uqp *avb_qp_uqp(struct ibv_qp *qp)
 	return vb_qp_of(qp)->uqp;
 }
 
-static int cap_check(const struct ibv_qp_cap *cap, bool srq)
-{
-	if (cap->max_send_wr > AW_WR_MAX || cap->max_send_sge > AW_SGE_MAX ||
-	    cap->max_inline_data > AW_INLINE_MAX)
-		return EINVAL;
-	/* With an SRQ the receive sizes are ignored. */
-	if (!srq && (cap->max_recv_wr > AW_WR_MAX || cap->max_recv_sge > AW_SGE_MAX))
-		return EINVAL;
-	return 0;
-}
-
 /*
  * Programs print "Couldn't create QP". Those that try all types to see what a device has are told of each once.
  */
@@ -165,7 +154,14 @@ static int attr_check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 	if (attr->send_cq->context != pd->context || attr->recv_cq->context != pd->context ||
 	    (attr->srq && attr->srq->context != pd->context))
 		return EINVAL;
-	return cap_check(&attr->cap, attr->srq);
+	if (attr->cap.max_send_wr > AW_WR_MAX || attr->cap.max_send_sge > AW_SGE_MAX ||
+	    attr->cap.max_inline_data > AW_INLINE_MAX)
+		return EINVAL;
+	/* With an SRQ the receive sizes are ignored. */
+	if (!attr->srq &&
+	    (attr->cap.max_recv_wr > AW_WR_MAX || attr->cap.max_recv_sge > AW_SGE_MAX))
+		return EINVAL;
+	return 0;
 }
 
 static int attr_ex_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
@@ -184,18 +180,6 @@ static int attr_ex_check(struct ibv_context *context, const struct ibv_qp_init_a
 
 /* Adapters give inline room unasked, and programs rely on it: rdma_xclient asks for none. */
 #define INLINE_MIN 64
-
-static void cap_grant(struct ibv_qp_cap *cap, bool srq)
-{
-	if (cap->max_inline_data < INLINE_MIN)
-		cap->max_inline_data = INLINE_MIN;
-	if (!cap->max_send_sge)
-		cap->max_send_sge = 1;
-	if (srq)
-		cap->max_recv_wr = cap->max_recv_sge = 0;
-	else if (!cap->max_recv_sge)
-		cap->max_recv_sge = 1;
-}
 
 static int uqp_create(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr, struct aw_uqp **uqp)
 {
@@ -261,7 +245,14 @@ static int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct vb
 	if (!qp)
 		goto give;
 	qp->init = *attr;
-	cap_grant(&qp->init.cap, attr->srq);
+	if (qp->init.cap.max_inline_data < INLINE_MIN)
+		qp->init.cap.max_inline_data = INLINE_MIN;
+	if (!qp->init.cap.max_send_sge)
+		qp->init.cap.max_send_sge = 1;
+	if (attr->srq)
+		qp->init.cap.max_recv_wr = qp->init.cap.max_recv_sge = 0;
+	else if (!qp->init.cap.max_recv_sge)
+		qp->init.cap.max_recv_sge = 1;
 	err = uqp_create(pd, &qp->init, &qp->uqp);
 	if (err)
 		goto free_qp;

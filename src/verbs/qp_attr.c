@@ -35,18 +35,6 @@ enum move {
 static enum move move_of(enum ibv_qp_state from, enum ibv_qp_state to);
 static void move_do(struct vb_qp *qp, enum move move);
 
-/* Most programs that exchange QP numbers themselves come to this, and print only "failed". */
-static int refuse(const struct ibv_qp *ibv, enum ibv_qp_state to)
-{
-	if (to == IBV_QPS_RTS)
-		aw_log(AW_LOG_ERROR,
-		       "qp 0x%x: modify to rts refused: an iwarp qp is connected by rdma_cm alone "
-		       "(perftest: add -R at both ends), or in the roce persona by itself (both "
-		       "ends: anywarp run --persona roce)",
-		       ibv->qp_num);
-	return EINVAL;
-}
-
 static int modify_iwarp(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct ibv_qp *ibv = &qp->ibv.qp_base;
@@ -60,8 +48,16 @@ static int modify_iwarp(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 		return EINVAL;
 	if (mask & IBV_QP_STATE)
 		move = move_of(state, attr->qp_state);
-	if (move == MOVE_REFUSED)
-		return refuse(ibv, attr->qp_state);
+	if (move == MOVE_REFUSED) {
+		/* Most programs that exchange QP numbers themselves come to this, and print only "failed". */
+		if (attr->qp_state == IBV_QPS_RTS)
+			aw_log(AW_LOG_ERROR,
+			       "qp 0x%x: modify to rts refused: an iwarp qp is connected by rdma_cm alone "
+			       "(perftest: add -R at both ends), or in the roce persona by itself (both "
+			       "ends: anywarp run --persona roce)",
+			       ibv->qp_num);
+		return EINVAL;
+	}
 	aw_lock(&ibv->mutex);
 	vb_qp_attr_keep(&qp->attr, attr, mask);
 	aw_unlock(&ibv->mutex);

@@ -165,22 +165,6 @@ static uint32_t rnr_ms(const struct ibv_qp_attr *attr)
 	return ms > AW_RNR_MS ? ms : AW_RNR_MS;
 }
 
-/*
- * Passes on the attributes that were given now and before: in RTS and SQD some may be given again.
- */
-static void tell_ready(struct vb_qp *qp)
-{
-	const struct ibv_qp_attr *attr = &qp->attr;
-	const struct aw_rc_ready ready = {
-		.ord = attr->max_rd_atomic,
-		.retry_ms = retry_ms(attr),
-		.rnr_ms = rnr_ms(attr),
-	};
-
-	if (aw_qpn_port(attr->dest_qp_num))
-		aw_rc_ready(qp->uqp->rc, &ready);
-}
-
 /* en_sqd_async_notify holds for the move that it comes with, and for no later one. */
 static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_attr *attr, int mask)
 {
@@ -240,8 +224,17 @@ int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		vb_qp_access_grant(qp, attr->qp_access_flags);
 	to = mask & IBV_QP_STATE ? attr->qp_state : from;
-	if (to == IBV_QPS_RTS || to == IBV_QPS_SQD)
-		tell_ready(qp);
+	if (to == IBV_QPS_RTS || to == IBV_QPS_SQD) {
+		/* The attributes that were given now and before: in RTS and SQD some may be given again. */
+		const struct aw_rc_ready ready = {
+			.ord = qp->attr.max_rd_atomic,
+			.retry_ms = retry_ms(&qp->attr),
+			.rnr_ms = rnr_ms(&qp->attr),
+		};
+
+		if (aw_qpn_port(qp->attr.dest_qp_num))
+			aw_rc_ready(qp->uqp->rc, &ready);
+	}
 	if (mask & IBV_QP_STATE)
 		err = move(qp, from, attr, mask);
 	if (err) {

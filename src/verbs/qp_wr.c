@@ -24,15 +24,6 @@ static void fail(struct vb_qp *qp, int err)
 	qp->wr = NULL;
 }
 
-/* 0, or an errno. */
-static int find_slot(struct vb_qp *qp, enum aw_op op) AW_REQUIRES(qp->uqp->lock)
-{
-	int err = vb_send_agreed(qp, op);
-
-	qp->wr = aw_uqp_send_slot_ahead(qp->uqp, qp->wr_count);
-	return err ? err : qp->wr ? 0 : ENOMEM;
-}
-
 /* Begins a WR; NULL after an error. */
 static struct aw_swqe *build(struct vb_qp *qp, enum aw_op op)
 {
@@ -41,8 +32,11 @@ static struct aw_swqe *build(struct vb_qp *qp, enum aw_op op)
 	if (err)
 		return NULL;
 	aw_uqp_send_begin(qp->uqp);
-	err = find_slot(qp, op);
+	err = vb_send_agreed(qp, op);
+	qp->wr = aw_uqp_send_slot_ahead(qp->uqp, qp->wr_count);
 	aw_uqp_unlock(qp->uqp);
+	if (!err && !qp->wr)
+		err = ENOMEM;
 	if (err) {
 		fail(qp, err);
 		return NULL;
