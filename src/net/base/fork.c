@@ -98,22 +98,17 @@ static void parent(void) AW_UNCHECKED
 	finish();
 }
 
-static void tear(void)
-{
-	torn = true;
-	for (int rank = 0; rank < AW_FORK_RANKS; rank++) {
-		const struct aw_fork_handlers *handlers = atomic_load(&registered[rank]);
-
-		if (handlers && handlers->torn)
-			handlers->torn();
-	}
-}
-
 static void child(void) AW_UNCHECKED
 {
 	generation++;
 	if (unprepared) {
-		tear();
+		torn = true;
+		for (int rank = 0; rank < AW_FORK_RANKS; rank++) {
+			const struct aw_fork_handlers *handlers = atomic_load(&registered[rank]);
+
+			if (handlers && handlers->torn)
+				handlers->torn();
+		}
 		return;
 	}
 	for (int rank = AW_FORK_RANKS - 1; rank >= 0; rank--)

@@ -22,19 +22,14 @@ enum {
 static unsigned long host_path = AUTO;
 static int policy_err;
 
-static void read_host_path(void)
-{
-	if (aw_setting_read(AW_SETTING_HOST_PATH, "nothing connects", &host_path) ==
-	    AW_SETTING_WRONG)
-		policy_err = EINVAL;
-}
-
 static void read_environment(void)
 {
 	char text[AW_POLICY_TEXT_MAX];
 	char why[AW_POLICY_WHY_MAX];
 
-	read_host_path();
+	if (aw_setting_read(AW_SETTING_HOST_PATH, "nothing connects", &host_path) ==
+	    AW_SETTING_WRONG)
+		policy_err = EINVAL;
 	if (!aw_policy_parse(secure_getenv(AW_POLICY_ENV), &policy, why)) {
 		policy_err = EINVAL;
 		aw_log(AW_LOG_ERROR, "%s: %s", AW_POLICY_ENV, why);

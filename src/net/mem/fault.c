@@ -82,11 +82,6 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	pass_on(sig, info, context);
 }
 
-static struct fault *fault_of(int sig)
-{
-	return &faults[sig == SIGBUS];
-}
-
 /*
  * Returns the handler that was installed last. A handler that passes unknown faults on to ours is
  * the exception: when it has called us, the handler from before our first installation is next. A
@@ -139,7 +134,7 @@ static bool is_default(struct kept *kept)
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
 	uintptr_t depth = (uintptr_t)__builtin_frame_address(0);
-	struct kept *kept = next_of(fault_of(sig), info, depth);
+	struct kept *kept = next_of(&faults[sig == SIGBUS], info, depth);
 	const struct sigaction *action = &kept->action;
 	bool ignores = !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_IGN;
 

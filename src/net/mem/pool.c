@@ -110,13 +110,6 @@ static void clear(struct shelf *shelf) AW_REQUIRES(lock)
 		free(stage);
 }
 
-static void give_place_back(void)
-{
-	aw_lock(&lock);
-	large_out--;
-	aw_unlock(&lock);
-}
-
 /* Of the lists, or a new one. */
 static struct aw_stage *get_from_lists(void)
 {
@@ -130,8 +123,11 @@ static struct aw_stage *get_from_lists(void)
 	aw_unlock(&lock);
 	if (!stage)
 		stage = make_stage(has_place ? AW_STAGE_BYTES : FPDU_MAX);
-	if (!stage && has_place)
-		give_place_back();
+	if (!stage && has_place) {
+		aw_lock(&lock);
+		large_out--;
+		aw_unlock(&lock);
+	}
 	/* Memory is out: what another thread has at hand is of more use here. */
 	return stage ? stage : take_from_any_lane();
 }

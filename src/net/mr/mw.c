@@ -109,14 +109,6 @@ void aw_mw_destroy(struct aw_mw *mw)
 	free(mw);
 }
 
-static bool bind_nothing(struct aw_mw *mw)
-{
-	if (mw->type2)
-		return false;
-	unbind(mw);
-	return true;
-}
-
 static bool bind(struct aw_mw *mw, struct aw_mw_user *qp, const struct aw_swqe *wqe)
 {
 	struct aw_mr *parent;
@@ -124,8 +116,12 @@ static bool bind(struct aw_mw *mw, struct aw_mw_user *qp, const struct aw_swqe *
 
 	if (mw->pd != qp->pd || !aw_stag_same_index(mw->stag, wqe->stag))
 		return false;
-	if (wqe->compare_add == 0)
-		return bind_nothing(mw);
+	if (wqe->compare_add == 0) {
+		if (mw->type2)
+			return false;
+		unbind(mw);
+		return true;
+	}
 	parent = aw_mr_get(wqe->inv_or_imm);
 	if (!parent)
 		return false;

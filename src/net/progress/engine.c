@@ -113,23 +113,18 @@ static void reap(void) AW_REQUIRES(engine.life)
 	engine.to_join = false;
 }
 
-/*
- * A thread that starts or ends is inside the C library, a sanitizer or the program's allocator and
- * may hold a lock of theirs, which the child of a fork would then never get. So a fork waits for
- * it.
- */
-static void settle(void) AW_REQUIRES(engine.life)
-{
-	while (engine.starting)
-		pthread_cond_wait(&engine.begun, &engine.life);
-	reap();
-}
-
 static void fork_prepare(void) AW_ACQUIRE(engine.life)
 {
 	aw_linger_fork_prepare();
 	aw_lock(&engine.life);
-	settle();
+	/*
+	 * A thread that starts or ends is inside the C library, a sanitizer or the program's allocator and
+	 * may hold a lock of theirs, which the child of a fork would then never get. So a fork waits for
+	 * it.
+	 */
+	while (engine.starting)
+		pthread_cond_wait(&engine.begun, &engine.life);
+	reap();
 	aw_watch_fork_prepare();
 }
 
@@ -289,14 +284,6 @@ static bool serve(uint64_t until_ns)
 	return kicked;
 }
 
-static void begin(void)
-{
-	aw_lock(&engine.life);
-	engine.starting = false;
-	pthread_cond_broadcast(&engine.begun);
-	aw_unlock(&engine.life);
-}
-
 static void *run(void *unused)
 {
 	uint64_t next_ticks[AW_TICKS], next = 0;
@@ -307,7 +294,10 @@ static void *run(void *unused)
 	engine.lacks_pwait2 = false;
 	/* pthread_setname_np would take a kilobyte of the starter's stack, which may be small. */
 	prctl(PR_SET_NAME, "anywarp");
-	begin();
+	aw_lock(&engine.life);
+	engine.starting = false;
+	pthread_cond_broadcast(&engine.begun);
+	aw_unlock(&engine.life);
 	aw_thread_shorten_slice();
 	prctl(PR_SET_TIMERSLACK, 1);
 	for (;;) {
@@ -346,11 +336,6 @@ static int open_fds(void) AW_REQUIRES(engine.life)
 	return 0;
 }
 
-static int create_thread(void) AW_REQUIRES(engine.life)
-{
-	return aw_thread_create(&engine.thread, run, NULL);
-}
-
 /* The caller holds a reference. */
 static int start(void) AW_REQUIRES(engine.life)
 {
@@ -362,7 +347,7 @@ static int start(void) AW_REQUIRES(engine.life)
 	err = open_fds();
 	if (err)
 		return err;
-	err = create_thread();
+	err = aw_thread_create(&engine.thread, run, NULL);
 	if (err) {
 		close_fds();
 		return err;
@@ -400,16 +385,6 @@ int aw_engine_get(void)
 	return err;
 }
 
-/* Waits until the thread has left or is needed again. */
-static void await_end(void) AW_REQUIRES(engine.life)
-{
-	engine.leavers++;
-	while (engine.running && engine.refs == 0)
-		pthread_cond_wait(&engine.left, &engine.life);
-	engine.leavers--;
-	reap();
-}
-
 void aw_engine_put(void)
 {
 	aw_lock(&engine.life);
@@ -417,8 +392,14 @@ void aw_engine_put(void)
 	engine.refs--;
 	if (engine.refs == 0 && engine.running) {
 		aw_engine_kick();
-		if (!self)
-			await_end();
+		if (!self) {
+			/* Until the thread has left or is needed again. */
+			engine.leavers++;
+			while (engine.running && engine.refs == 0)
+				pthread_cond_wait(&engine.left, &engine.life);
+			engine.leavers--;
+			reap();
+		}
 	}
 	aw_unlock(&engine.life);
 }

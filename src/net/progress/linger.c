@@ -90,25 +90,19 @@ static void put_on(struct list *list, struct lingerer *l)
 	aw_unlock(&lock);
 }
 
-static bool unlist(struct lingerer *l)
-{
-	bool listed;
-
-	aw_lock(&lock);
-	listed = l->list;
-	if (listed)
-		take_off(l);
-	aw_unlock(&lock);
-	return listed;
-}
-
 static void on_watch(struct aw_watch *w, uint32_t events)
 {
 	struct lingerer *l = (struct lingerer *)w;
 
 	if (!(events & AW_WATCH_TIMEOUT) && !drain(l->fd))
 		return;
-	if (!unlist(l))
+	aw_lock(&lock);
+	bool listed = l->list;
+
+	if (listed)
+		take_off(l);
+	aw_unlock(&lock);
+	if (!listed)
 		return;
 	void (*told)(uint32_t handle, uint32_t number) = l->told;
 	uint32_t handle = l->handle, number = l->number;

@@ -63,16 +63,6 @@ static int control(int op, const struct aw_watch *w, uint32_t events)
 	return epoll_ctl(aw_engine_epfd(), op, w->fd, &ev) == 0 ? 0 : errno;
 }
 
-static uint32_t take_serial(void)
-{
-	uint32_t serial;
-
-	aw_lock(&timer_lock);
-	serial = next_serial++ & ~LAST;
-	aw_unlock(&timer_lock);
-	return serial;
-}
-
 static void init(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		 void (*release_fn)(struct aw_watch *w))
 {
@@ -96,7 +86,9 @@ static int add(struct aw_watch *w, uint32_t flag, int op)
 	w->handle = aw_table_reserve(&table);
 	if (w->handle == AW_TABLE_NONE)
 		return ENOMEM;
-	w->serial = take_serial() | flag;
+	aw_lock(&timer_lock);
+	w->serial = (next_serial++ & ~LAST) | flag;
+	aw_unlock(&timer_lock);
 	/*
 	 * Published before epoll_ctl, because an event may come at once. If the progress thread
 	 * took this thread's CPU and found no watch, the level-triggered event would come again until its

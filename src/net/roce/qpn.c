@@ -46,7 +46,6 @@ static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(, port) ports AW_GUARDED_BY(lock) = TAILQ_HEAD_INITIALIZER(ports);
 
 static int port_open(struct port **opened);
-static void port_close(struct port *port);
 
 /* In the child of a fork the parent's ports are dead; its QPs may still be destroyed. */
 static const struct aw_fork_handlers fork_handlers = {
@@ -135,8 +134,11 @@ void aw_qpn_give(uint32_t qpn)
 	if (last)
 		TAILQ_REMOVE(&ports, port, entry);
 	aw_unlock(&lock);
-	if (last)
-		port_close(port);
+	if (last) {
+		aw_listener_destroy(port->listener);
+		aw_close_now(port->udp_fd);
+		free(port);
+	}
 }
 
 /* The handle of the RC QP with that number of a port; AW_TABLE_NONE when there is none. */
@@ -153,21 +155,17 @@ static uint32_t handle_find(uint32_t qpn)
 	return handle;
 }
 
-/* The QP may be destroyed meanwhile, and its handle be another one's. */
-static struct aw_uqp *find(uint32_t qpn)
-{
-	struct aw_uqp *qp = aw_uqp_at(handle_find(qpn));
-
-	if (!qp || qp->qpn == qpn)
-		return qp;
-	aw_uqp_put(qp);
-	return NULL;
-}
-
 struct aw_uqp *aw_qpn_get(uint32_t qpn)
 {
-	if (aw_persona_is_roce())
-		return find(qpn);
+	if (aw_persona_is_roce()) {
+		/* The QP may be destroyed meanwhile, and its handle be another one's. */
+		struct aw_uqp *qp = aw_uqp_at(handle_find(qpn));
+
+		if (!qp || qp->qpn == qpn)
+			return qp;
+		aw_uqp_put(qp);
+		return NULL;
+	}
 	return qpn < AW_QPN_FIRST ? NULL : aw_uqp_at(qpn - AW_QPN_FIRST);
 }
 
@@ -272,11 +270,4 @@ free_port:
 	free(port);
 	aw_log(AW_LOG_ERROR, "no port for qp numbers: %s", strerror(err));
 	return err;
-}
-
-static void port_close(struct port *port)
-{
-	aw_listener_destroy(port->listener);
-	aw_close_now(port->udp_fd);
-	free(port);
 }

@@ -141,18 +141,6 @@ void aw_rc_look(struct aw_rc *rc, struct aw_rc_litter *litter)
 	aw_rc_drop_call(rc, litter);
 }
 
-/* From now on the QP's streams are made by its rc, and posts wait for the first one. */
-static void mark_qp(struct aw_rc *rc)
-{
-	struct aw_uqp *qp = rc->qp;
-
-	aw_lock(&qp->lock);
-	qp->by_rc = true;
-	qp->rnr_ms = 0;
-	qp->retry_ms = 0;
-	aw_unlock(&qp->lock);
-}
-
 static void begin(struct aw_rc *rc, struct aw_rc_litter *litter) AW_REQUIRES(rc->lock)
 {
 	const struct aw_pair *pair = &rc->told.pair;
@@ -179,7 +167,14 @@ int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
 	/* Relaxed: only the number matters. */
 	rc->incarnation = atomic_fetch_add_explicit(&incarnations, 1, memory_order_relaxed) + 1;
 	rc->phase = AW_PAIR_WAITING;
-	mark_qp(rc);
+	/* From now on the QP's streams are made by its rc, and posts wait for the first one. */
+	struct aw_uqp *qp = rc->qp;
+
+	aw_lock(&qp->lock);
+	qp->by_rc = true;
+	qp->rnr_ms = 0;
+	qp->retry_ms = 0;
+	aw_unlock(&qp->lock);
 	begin(rc, &litter);
 	aw_rc_set_clock(rc);
 	aw_unlock(&rc->lock);

@@ -45,23 +45,12 @@ static struct {
 static struct aw_capture_request no_request;
 struct aw_capture_request *aw_stat_capture = &no_request;
 
-static off_t stretch_at(size_t stretch)
-{
-	return (off_t)(AW_STAT_HEAD_LEN + stretch * STRETCH_LEN);
-}
-
 static void *map(int fd, void *where, size_t len, off_t at)
 {
 	void *memory = mmap(where, len, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | (where ? MAP_FIXED : 0), fd, at);
 
 	return memory == MAP_FAILED ? NULL : memory;
-}
-
-static void begin_head(struct aw_stat_head *head)
-{
-	aw_stat_set64(&head->magic, AW_STAT_MAGIC);
-	aw_stat_set(&head->layout, AW_STAT_LAYOUT);
 }
 
 static bool open_table(void) AW_REQUIRES(lock)
@@ -79,7 +68,8 @@ static bool open_table(void) AW_REQUIRES(lock)
 	table.fd = fd;
 	table.dev = file.st_dev;
 	table.ino = file.st_ino;
-	begin_head(table.head);
+	aw_stat_set64(&table.head->magic, AW_STAT_MAGIC);
+	aw_stat_set(&table.head->layout, AW_STAT_LAYOUT);
 	__atomic_store_n(&aw_stat_capture, &table.head->capture, __ATOMIC_RELAXED);
 	return true;
 }
@@ -115,7 +105,8 @@ static void unmap(void *memory, size_t len)
 static bool need_stretch(size_t stretch) AW_REQUIRES(lock)
 {
 	if (!table.stretches[stretch])
-		table.stretches[stretch] = map(table.fd, NULL, STRETCH_LEN, stretch_at(stretch));
+		table.stretches[stretch] = map(table.fd, NULL, STRETCH_LEN,
+					       (off_t)(AW_STAT_HEAD_LEN + stretch * STRETCH_LEN));
 	return table.stretches[stretch];
 }
 
@@ -145,14 +136,6 @@ static union aw_stat_row *take_row(void) AW_REQUIRES(lock)
 	return &table.stretches[index / STRETCH][index % STRETCH];
 }
 
-static void begin_row(union aw_stat_row *row, enum aw_stat_kind kind, uint32_t number)
-{
-	for (size_t i = 1; i < sizeof(row->words) / sizeof(row->words[0]); i++)
-		aw_stat_set64(&row->words[i], 0);
-	aw_stat_set(&row->any.number, number);
-	__atomic_store_n(&row->any.kind, kind, __ATOMIC_RELEASE);
-}
-
 /* A row of the table, which is made if there is none. NULL: errno says why. */
 static union aw_stat_row *take(void) AW_REQUIRES(lock)
 {
@@ -180,8 +163,12 @@ union aw_stat_row *aw_stat_take(enum aw_stat_kind kind, uint32_t number)
 
 	aw_lock(&lock);
 	row = take();
-	if (row)
-		begin_row(row, kind, number);
+	if (row) {
+		for (size_t i = 1; i < sizeof(row->words) / sizeof(row->words[0]); i++)
+			aw_stat_set64(&row->words[i], 0);
+		aw_stat_set(&row->any.number, number);
+		__atomic_store_n(&row->any.kind, kind, __ATOMIC_RELEASE);
+	}
 	logs = !row && !table.failure_logged;
 	table.failure_logged |= logs;
 	aw_unlock(&lock);
@@ -204,16 +191,6 @@ static uint32_t index_of(const union aw_stat_row *row) AW_REQUIRES(lock)
 	return AW_STAT_ROWS;
 }
 
-static void give_row(union aw_stat_row *row, uint32_t index) AW_REQUIRES(lock)
-{
-	aw_stat_set(&row->any.kind, AW_STAT_NONE);
-	table.used[index / WORD_BITS] &= ~(UINT64_C(1) << index % WORD_BITS);
-	if (index / WORD_BITS < table.first_free)
-		table.first_free = index / WORD_BITS;
-	if (--table.count == 0)
-		end_table(unmap);
-}
-
 void aw_stat_give(union aw_stat_row *row)
 {
 	int saved = errno;
@@ -223,8 +200,14 @@ void aw_stat_give(union aw_stat_row *row)
 		return;
 	aw_lock(&lock);
 	index = index_of(row);
-	if (index < AW_STAT_ROWS)
-		give_row(row, index);
+	if (index < AW_STAT_ROWS) {
+		aw_stat_set(&row->any.kind, AW_STAT_NONE);
+		table.used[index / WORD_BITS] &= ~(UINT64_C(1) << index % WORD_BITS);
+		if (index / WORD_BITS < table.first_free)
+			table.first_free = index / WORD_BITS;
+		if (--table.count == 0)
+			end_table(unmap);
+	}
 	aw_unlock(&lock);
 	errno = saved;
 }
@@ -306,19 +289,15 @@ static void forget_mapping(void *memory, size_t len)
 		_exit(127);
 }
 
-static void forget_table(void) AW_REQUIRES(lock)
-{
-	end_table(forget_mapping);
-	memset(table.used, 0, sizeof(table.used));
-	table.first_free = table.count = 0;
-}
-
 static void fork_child(void) AW_REQUIRES(lock)
 {
 	int saved = errno;
 
-	if (table.head)
-		forget_table();
+	if (table.head) {
+		end_table(forget_mapping);
+		memset(table.used, 0, sizeof(table.used));
+		table.first_free = table.count = 0;
+	}
 	errno = saved;
 }
 

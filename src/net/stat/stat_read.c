@@ -27,13 +27,6 @@ static bool is_family(uint16_t family)
 	return family == AF_UNSPEC || family == AF_INET || family == AF_INET6;
 }
 
-static bool is_qp_sound(const struct aw_stat_qp *qp)
-{
-	return qp->ud <= 1 && AW_STAT_QP_STATE(qp->now) <= STATE_MAX &&
-	       qp->path <= AW_STAT_PATH_UDP && AW_STAT_QP_WAITS(qp->now) <= WAITS_ALL &&
-	       is_family(qp->peer_family);
-}
-
 static bool is_sound(const union aw_stat_row *row)
 {
 	switch (row->any.kind) {
@@ -41,7 +34,9 @@ static bool is_sound(const union aw_stat_row *row)
 	case AW_STAT_CQ:
 		return true;
 	case AW_STAT_QP:
-		return is_qp_sound(&row->qp);
+		return row->qp.ud <= 1 && AW_STAT_QP_STATE(row->qp.now) <= STATE_MAX &&
+		       row->qp.path <= AW_STAT_PATH_UDP &&
+		       AW_STAT_QP_WAITS(row->qp.now) <= WAITS_ALL && is_family(row->qp.peer_family);
 	case AW_STAT_LISTENER:
 		return is_family(row->listener.family);
 	default:
@@ -146,15 +141,6 @@ static int open_plain(DIR *fds, const char *name, int flags, bool *is_gone)
 	return fd;
 }
 
-static bool is_named_so(DIR *fds, const char *name)
-{
-	char target[64];
-	ssize_t len = readlinkat(dirfd(fds), name, target, sizeof(target));
-
-	return len == (ssize_t)strlen(LINK_OF_TABLE) &&
-	       memcmp(target, LINK_OF_TABLE, (size_t)len) == 0;
-}
-
 static enum aw_stat_result open_table(DIR *fds, const char *name, int flags, int *fd)
 {
 	struct aw_stat_head head;
@@ -178,7 +164,11 @@ static enum aw_stat_result open_among(DIR *fds, int flags, int *fd, int *number)
 	struct dirent *entry;
 
 	while (result != AW_STAT_READ && (entry = readdir(fds))) {
-		if (!is_named_so(fds, entry->d_name))
+		char target[64];
+		ssize_t len = readlinkat(dirfd(fds), entry->d_name, target, sizeof(target));
+
+		if (len != (ssize_t)strlen(LINK_OF_TABLE) ||
+		    memcmp(target, LINK_OF_TABLE, (size_t)len) != 0)
 			continue;
 		found = open_table(fds, entry->d_name, flags, fd);
 		if (found == AW_STAT_ABSENT)

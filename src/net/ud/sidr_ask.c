@@ -80,17 +80,12 @@ static void finish(struct aw_sidr_ask *ask, int err, const struct aw_sidr_answer
 	ask->fn(ask->arg, err, answer);
 }
 
-static bool is_refusal(int err)
-{
-	return err == ECONNREFUSED;
-}
-
 /* Handles the network's error for this datagram or an earlier one. True: the ask has ended. */
 static bool is_over(struct aw_sidr_ask *ask, int err)
 {
 	if (err == EAGAIN || err == EINTR || err == ENOBUFS)
 		return false;
-	if (is_refusal(err) && ++ask->refusals < REFUSALS_MAX)
+	if (err == ECONNREFUSED && ++ask->refusals < REFUSALS_MAX)
 		return false;
 	finish(ask, err, NULL);
 	return true;

@@ -117,21 +117,16 @@ void aw_ud_settle(struct aw_uqp *qp)
 	aw_ud_fail(qp);
 }
 
-static void reset(struct aw_uqp *qp)
-{
-	aw_lock(&qp->lock);
-	drop_handles(qp);
-	qp->ud->state = AW_UD_RESET;
-	qp->ud->waits = false;
-	qp->ud->qkey = 0;
-	aw_unlock(&qp->lock);
-	aw_uqp_reset(qp);
-}
-
 void aw_ud_move(struct aw_uqp *qp, enum aw_ud_state state)
 {
 	if (state == AW_UD_RESET) {
-		reset(qp);
+		aw_lock(&qp->lock);
+		drop_handles(qp);
+		qp->ud->state = AW_UD_RESET;
+		qp->ud->waits = false;
+		qp->ud->qkey = 0;
+		aw_unlock(&qp->lock);
+		aw_uqp_reset(qp);
 		return;
 	}
 	aw_lock(&qp->lock);

@@ -75,20 +75,16 @@ static struct aw_ud_group *find(const uint8_t *addr, uint32_t ifindex) AW_REQUIR
 	return NULL;
 }
 
-/* Linux gives a socket of IPv6 what comes for its group by any interface on which some socket has joined the group. */
-static bool is_from_elsewhere(const struct aw_ud_group *group, const struct ud_route *route)
-{
-	return group->ifindex && route->ifindex && group->ifindex != route->ifindex;
-}
-
 /* A socket on a shared port may receive datagrams of other groups. */
 static void deliver(void *arg, const struct aw_ud_arrival *arrival)
 {
 	struct aw_ud_group *group = arg;
 
+	/* Linux gives a socket of IPv6 what comes for its group by any interface on which some socket has joined the group. */
 	if (arrival->hdr.dest_qpn != UD_QPN_MULTICAST ||
 	    memcmp(arrival->route->dst, group->addr, GID_LEN) != 0 ||
-	    is_from_elsewhere(group, arrival->route))
+	    (group->ifindex && arrival->route->ifindex &&
+	     group->ifindex != arrival->route->ifindex))
 		return;
 	for (uint32_t i = 0; i < group->count; i++)
 		aw_ud_receive(group->qps[i], arrival);

@@ -74,12 +74,6 @@ enum {
 	L3_IPV4 = 2,
 };
 
-/* Where the destination is an address of one link alone, vendor_err, which says nothing beside success, tells which link. */
-static uint32_t link_of(const struct ud_route *route)
-{
-	return gid_is_link_local(route->dst) ? route->ifindex : 0;
-}
-
 static void complete(struct aw_uqp *qp, const struct aw_rwqe *recv, enum aw_wc_status status,
 		     const struct aw_ud_arrival *arrival) AW_REQUIRES(qp->lock)
 {
@@ -88,7 +82,6 @@ static void complete(struct aw_uqp *qp, const struct aw_rwqe *recv, enum aw_wc_s
 		.wr_id = recv->wr_id,
 		.status = status,
 		.op = AW_OP_SEND,
-		.vendor_err = status == AW_WC_SUCCESS ? link_of(arrival->route) : 0,
 		.byte_len = UD_GRH_LEN + arrival->len,
 		.inv_or_imm = hdr->imm,
 		.src_qpn = hdr->src_qpn,
@@ -96,6 +89,9 @@ static void complete(struct aw_uqp *qp, const struct aw_rwqe *recv, enum aw_wc_s
 		.flags = AW_WC_GRH,
 	};
 
+	/* Where the destination is an address of one link alone, vendor_err, which says nothing beside success, tells which link. */
+	if (status == AW_WC_SUCCESS && gid_is_link_local(arrival->route->dst))
+		cqe.vendor_err = arrival->route->ifindex;
 	if (hdr->flags & UD_FLAG_IMM) {
 		cqe.op = AW_OP_SEND_IMM;
 		cqe.flags |= AW_WC_WITH_IMM;

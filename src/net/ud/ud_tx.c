@@ -113,15 +113,6 @@ static bool is_too_long(struct aw_uqp *qp, const struct aw_swqe *wqe) AW_REQUIRE
 	return true;
 }
 
-/* The datagram is lost, as on any network; the first loss is logged. */
-static void tell_lost(struct aw_uqp *qp, int err) AW_REQUIRES(qp->lock)
-{
-	if (!qp->ud->told_lost)
-		aw_log(AW_LOG_WARN, "qp 0x%x: a ud datagram was lost here: %s", qp->qpn,
-		       strerror(err));
-	qp->ud->told_lost = true;
-}
-
 /* A socket of this host's has the port, or it could be bound to. */
 static bool is_port_of_host(uint16_t port)
 {
@@ -171,8 +162,13 @@ static enum ud_outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
 		return WAITS;
 	if (err == EFAULT) /* registered, and unmapped since */
 		return FAILED;
-	if (err)
-		tell_lost(qp, err);
+	if (err) {
+		/* The datagram is lost, as on any network; the first loss is logged. */
+		if (!qp->ud->told_lost)
+			aw_log(AW_LOG_WARN, "qp 0x%x: a ud datagram was lost here: %s", qp->qpn,
+			       strerror(err));
+		qp->ud->told_lost = true;
+	}
 	aw_probe_transmit(qp->qpn, wqe->len);
 	if (qp->core.count)
 		aw_count_segment(&qp->core.count->out, true, wqe->len);

@@ -309,19 +309,6 @@ static bool is_lent(struct aw_udsock *sock)
 	return lent;
 }
 
-/*
- * No thread polls any more, or the poller has lost the CPU: in either case the progress thread
- * reads what has come.
- */
-static void take_back(struct aw_udsock *sock)
-{
-	read_some(sock);
-	aw_lock(&sock->listen_lock);
-	sock->lent = false;
-	listen_for(sock);
-	aw_unlock(&sock->listen_lock);
-}
-
 static void give_room(struct aw_udsock *sock)
 {
 	aw_lock(&sock->listen_lock);
@@ -347,10 +334,19 @@ static void on_event(struct aw_watch *w, uint32_t events)
 	if (events & EPOLLOUT)
 		give_room(sock);
 	if (events & AW_WATCH_TIMEOUT && is_lent(sock)) {
-		if (turns_since(sock) > 0)
+		if (turns_since(sock) > 0) {
 			aw_watch_deadline(&sock->watch, LOOK_MS);
-		else
-			take_back(sock);
+		} else {
+			/*
+			 * No thread polls any more, or the poller has lost the CPU: in either case the progress thread
+			 * reads what has come.
+			 */
+			read_some(sock);
+			aw_lock(&sock->listen_lock);
+			sock->lent = false;
+			listen_for(sock);
+			aw_unlock(&sock->listen_lock);
+		}
 	} else if (events & (EPOLLIN | EPOLLERR)) {
 		if (!lend(sock))
 			read_some(sock);
