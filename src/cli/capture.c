@@ -201,17 +201,6 @@ static bool capture_into(struct capture_ring *ring, struct output *output)
 	return right;
 }
 
-// A second signal has its default effect.
-static void catch_signals(void)
-{
-	struct sigaction action = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	action = (struct sigaction){ .sa_handler = SIG_IGN };
-	sigaction(SIGPIPE, &action, NULL);
-}
-
 static bool capture_to(struct capture_ring *ring, const char *path)
 {
 	struct output output = { .path = path, .file = open_file(path) };
@@ -220,7 +209,13 @@ static bool capture_to(struct capture_ring *ring, const char *path)
 	if (!output.file)
 		return false;
 	output.record = malloc(AW_CAPTURE_RING_LEN);
-	catch_signals();
+	// A second signal has its default effect.
+	struct sigaction action = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	action = (struct sigaction){ .sa_handler = SIG_IGN };
+	sigaction(SIGPIPE, &action, NULL);
 	if (output.record)
 		right = capture_into(ring, &output);
 	else

@@ -15,27 +15,6 @@
 
 #define PROBE_FLAG "--probe"
 
-// LD_LIBRARY_PATH is read when a program starts, so the libraries are tried in new processes.
-static void exec_probe(const char *dir, const char *part)
-{
-	if (aw_libdir_export(dir))
-		execl("/proc/self/exe", "anywarp", "doctor", PROBE_FLAG, dir, part,
-		      aw_finding_is_json() ? "--json" : (char *)NULL, (char *)NULL);
-	aw_finding_print(FINDING_FAIL, "libraries", "check that /proc is mounted",
-			 "cannot start a process to try them: %s", strerror(errno));
-	_exit(CLI_FAILED);
-}
-
-static void tell_signal(const char *part, int number)
-{
-	if (number == SIGALRM)
-		aw_finding_print(FINDING_FAIL, part, "check the firewall of loopback",
-				 "two ends did not connect over loopback in time");
-	else
-		aw_finding_print(FINDING_FAIL, part, "report it as a bug",
-				 "the process that tried this died of signal %d", number);
-}
-
 static bool probe_in_child(const char *dir, const char *part)
 {
 	int status;
@@ -46,12 +25,27 @@ static bool probe_in_child(const char *dir, const char *part)
 				 "cannot fork: %s", strerror(errno));
 		return false;
 	}
-	if (child == 0)
-		exec_probe(dir, part);
+	if (child == 0) {
+		// LD_LIBRARY_PATH is read when a program starts, so the libraries are tried in new processes.
+		if (aw_libdir_export(dir))
+			execl("/proc/self/exe", "anywarp", "doctor", PROBE_FLAG, dir, part,
+			      aw_finding_is_json() ? "--json" : (char *)NULL, (char *)NULL);
+		aw_finding_print(FINDING_FAIL, "libraries", "check that /proc is mounted",
+				 "cannot start a process to try them: %s", strerror(errno));
+		_exit(CLI_FAILED);
+	}
 	if (waitpid(child, &status, 0) != child)
 		return false;
-	if (WIFSIGNALED(status))
-		tell_signal(part, WTERMSIG(status));
+	if (WIFSIGNALED(status)) {
+		int number = WTERMSIG(status);
+
+		if (number == SIGALRM)
+			aw_finding_print(FINDING_FAIL, part, "check the firewall of loopback",
+					 "two ends did not connect over loopback in time");
+		else
+			aw_finding_print(FINDING_FAIL, part, "report it as a bug",
+					 "the process that tried this died of signal %d", number);
+	}
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -67,19 +61,15 @@ static bool check_libraries(void)
 	return probe_in_child(dir, DOCTOR_LIBRARIES) && probe_in_child(dir, DOCTOR_CONNECTION);
 }
 
-static int probe(char **argv)
-{
-	if (argv[2] && !strcmp(argv[2], "--json"))
-		aw_finding_json(false);
-	return aw_doctor_probe(argv[0], argv[1]);
-}
-
 static int doctor(int argc, char **argv)
 {
 	bool runs;
 
-	if (argc >= 4 && !strcmp(argv[1], PROBE_FLAG))
-		return probe(argv + 2);
+	if (argc >= 4 && !strcmp(argv[1], PROBE_FLAG)) {
+		if (argv[4] && !strcmp(argv[4], "--json"))
+			aw_finding_json(false);
+		return aw_doctor_probe(argv[2], argv[3]);
+	}
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--json") != 0) {
 			fprintf(stderr,

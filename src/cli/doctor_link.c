@@ -251,16 +251,6 @@ static bool judge(const struct link_end *end, bool connected, int status)
 	return true;
 }
 
-static bool run_parent(struct link_end *end, pid_t child, int port_fd, const sigset_t *child_ends)
-{
-	bool connected = connect_to(end, port_fd);
-	bool right = judge(end, connected, end_child(child, connected, child_ends));
-
-	if (end->id)
-		end->calls.destroy_ep(end->id);
-	return right;
-}
-
 bool aw_doctor_link(void)
 {
 	struct link_end end = { .name = "connecting" };
@@ -279,8 +269,14 @@ bool aw_doctor_link(void)
 	if (child == 0)
 		_exit(run_child(&end, fds));
 	close(fds[1]);
-	if (find_calls(&end.calls))
-		return run_parent(&end, child, fds[0], &child_ends);
+	if (find_calls(&end.calls)) {
+		bool connected = connect_to(&end, fds[0]);
+		bool right = judge(&end, connected, end_child(child, connected, &child_ends));
+
+		if (end.id)
+			end.calls.destroy_ep(end.id);
+		return right;
+	}
 	aw_finding_print(FINDING_FAIL, DOCTOR_CONNECTION, LINK_BUG, "a call is missing");
 	return false;
 }

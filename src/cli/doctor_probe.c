@@ -149,15 +149,6 @@ static int is_isal(struct dl_phdr_info *library, size_t size, void *unused)
 	return strstr(library->dlpi_name, "/libisal") != NULL;
 }
 
-static void check_crc(void)
-{
-	if (dl_iterate_phdr(is_isal, NULL))
-		aw_finding_print(FINDING_OK, "CRC32c", NULL, "from ISA-L");
-	else
-		aw_finding_print(FINDING_WARN, "CRC32c", "install libisal-dev and build again",
-				 "from the portable table: correct, but large messages are slower");
-}
-
 static int probe_libraries(const char *dir)
 {
 	struct verbs_calls calls;
@@ -169,7 +160,11 @@ static int probe_libraries(const char *dir)
 		aw_finding_print(FINDING_FAIL, CLI_VERBS_LIB, BUG, "a call is missing");
 		return CLI_FAILED;
 	}
-	check_crc();
+	if (dl_iterate_phdr(is_isal, NULL))
+		aw_finding_print(FINDING_OK, "CRC32c", NULL, "from ISA-L");
+	else
+		aw_finding_print(FINDING_WARN, "CRC32c", "install libisal-dev and build again",
+				 "from the portable table: correct, but large messages are slower");
 	check_devices(&calls);
 	return aw_finding_any_failed() ? CLI_FAILED : CLI_OK;
 }

@@ -66,20 +66,16 @@ static void note_elf(const char *program, const struct elf *elf)
 		note_rpath(program, list);
 }
 
-// True where the script assigns the variable, and never reads it.
-static bool resets_path(const char *script)
-{
-	return (strstr(script, PATH_ENV "=") || strstr(script, "unset " PATH_ENV)) &&
-	       !strstr(script, "$" PATH_ENV) && !strstr(script, "${" PATH_ENV);
-}
-
 static void note_script(const char *program, int fd)
 {
 	char text[SCRIPT_MAX];
 	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
 
 	text[len > 0 ? len : 0] = '\0';
-	if (!strncmp(text, "#!", 2) && resets_path(text))
+	// The script assigns the variable, and never reads it.
+	if (!strncmp(text, "#!", 2) &&
+	    (strstr(text, PATH_ENV "=") || strstr(text, "unset " PATH_ENV)) &&
+	    !strstr(text, "$" PATH_ENV) && !strstr(text, "${" PATH_ENV))
 		fprintf(stderr,
 			NOTE "%s is a script that sets " PATH_ENV
 			     " anew, without anywarp's directory: what it starts will not run over "

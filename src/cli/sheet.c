@@ -161,16 +161,6 @@ static void print_field(const struct sheet_part *part, size_t column, const char
 	*gap = GAP + (part->sheet->columns[column].is_number ? 0 : (size_t)(width - len));
 }
 
-static void print_titles(const struct sheet_part *part)
-{
-	size_t gap = 0;
-
-	for (size_t i = 0; i < part->sheet->column_count; i++)
-		if (is_in(part, i))
-			print_field(part, i, part->sheet->columns[i].title, &gap);
-	putchar('\n');
-}
-
 static void print_row(const struct sheet_part *part, const char *field)
 {
 	size_t gap = 0;
@@ -192,21 +182,15 @@ void aw_sheet_print(const struct sheet *sheet)
 		puts(sheet->title);
 	for (; part.first < sheet->column_count; part.first = part.end) {
 		part.end = choose_end(&part, width);
-		print_titles(&part);
+		size_t gap = 0;
+
+		for (size_t i = 0; i < sheet->column_count; i++)
+			if (is_in(&part, i))
+				print_field(&part, i, sheet->columns[i].title, &gap);
+		putchar('\n');
 		for (size_t row = 0; row < sheet->count; row++)
 			print_row(&part, sheet->rows[row]);
 	}
-}
-
-static void print_value(const struct sheet_column *column, const char *field)
-{
-	printf("\"%s\": ", column->key);
-	if (!*field)
-		fputs("null", stdout);
-	else if (column->is_number)
-		fputs(field, stdout);
-	else
-		aw_json_string(field);
 }
 
 static void print_object(const struct sheet *sheet, const char *field)
@@ -215,7 +199,13 @@ static void print_object(const struct sheet *sheet, const char *field)
 	for (size_t i = 0; i < sheet->column_count; i++) {
 		if (i > 0)
 			fputs(", ", stdout);
-		print_value(&sheet->columns[i], field);
+		printf("\"%s\": ", sheet->columns[i].key);
+		if (!*field)
+			fputs("null", stdout);
+		else if (sheet->columns[i].is_number)
+			fputs(field, stdout);
+		else
+			aw_json_string(field);
 		field += strlen(field) + 1;
 	}
 	putchar('}');

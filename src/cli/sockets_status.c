@@ -347,14 +347,6 @@ static int list_one(pid_t pid, uid_t owner, struct sheet *table, struct sockets_
 	return right && outcome != FAILED ? CLI_OK : CLI_FAILED;
 }
 
-// A proxy process has fds of the connections that it carries, which are listed for their programs.
-static bool is_proxy(pid_t pid)
-{
-	struct sheet_row row = aw_sockets_row_begin(pid);
-
-	return !strcmp(row.fields[SOCKETS_PROGRAM], AW_CENSUS_PROXY);
-}
-
 struct status {
 	struct sheet table;
 	struct sockets_plain plain;
@@ -367,7 +359,10 @@ static bool list_process(pid_t pid, uid_t owner, void *arg)
 	char complaint[COMPLAINT_BYTES];
 	bool right;
 
-	if (is_proxy(pid))
+	// A proxy process has fds of the connections that it carries, which are listed for their programs.
+	struct sheet_row row = aw_sockets_row_begin(pid);
+
+	if (!strcmp(row.fields[SOCKETS_PROGRAM], AW_CENSUS_PROXY))
 		return true;
 	right = aw_sockets_records(pid, false, table);
 	aw_sockets_pairs(pid, table, &status->plain);

@@ -80,22 +80,18 @@ static bool tell_foreign(pid_t pid, uid_t owner, void *told)
 	return true;
 }
 
-static void print_time(const struct stat_options *options, const struct stat_look *look)
-{
-	time_t now = (time_t)(look->time_ns / NS);
-	char text[64] = "";
-	struct tm parts;
-
-	if (localtime_r(&now, &parts))
-		strftime(text, sizeof(text), "%F %T", &parts);
-	printf("%s%s, every %g s\n\n", isatty(STDOUT_FILENO) ? CLEAR_SCREEN : "", text,
-	       options->seconds);
-}
-
 static void print_tables(const struct stat_options *options, const struct stat_look *look)
 {
-	if (options->seconds > 0)
-		print_time(options, look);
+	if (options->seconds > 0) {
+		time_t now = (time_t)(look->time_ns / NS);
+		char text[64] = "";
+		struct tm parts;
+
+		if (localtime_r(&now, &parts))
+			strftime(text, sizeof(text), "%F %T", &parts);
+		printf("%s%s, every %g s\n\n", isatty(STDOUT_FILENO) ? CLEAR_SCREEN : "", text,
+		       options->seconds);
+	}
 	for (size_t i = 0; i < STAT_SHEETS; i++)
 		if (look->sheets[i].count > 0)
 			aw_sheet_print(&look->sheets[i]);
@@ -106,15 +102,6 @@ static void print_tables(const struct stat_options *options, const struct stat_l
 	}
 	if (options->seconds > 0 && !isatty(STDOUT_FILENO))
 		putchar('\n');
-}
-
-static void print(const struct stat_options *options, const struct stat_look *look)
-{
-	if (options->json)
-		aw_sheets_json(look->sheets, STAT_SHEETS, (double)look->time_ns / NS);
-	else
-		print_tables(options, look);
-	fflush(stdout);
 }
 
 // asked: it is an error that the process named has nothing. found: a process has.
@@ -130,20 +117,17 @@ static bool look(const struct stat_options *options, struct stat_rates *rates, b
 	right = options->pid ? aw_stat_collect(options->pid, asked, &look)
 			     : aw_process_each(STAT_WHO, collect_process, &look);
 	*found = look.sheets[STAT_PROCESSES].count > 0;
-	if (*found || (right && !options->pid))
-		print(options, &look);
+	if (*found || (right && !options->pid)) {
+		if (options->json)
+			aw_sheets_json(look.sheets, STAT_SHEETS, (double)look.time_ns / NS);
+		else
+			print_tables(options, &look);
+		fflush(stdout);
+	}
 	for (size_t i = 0; i < STAT_SHEETS; i++)
 		aw_sheet_clear(&look.sheets[i]);
 	aw_stat_sockets_fini(&look.sockets);
 	return right;
-}
-
-static void wait_for(double seconds)
-{
-	struct timespec time = { .tv_sec = (time_t)seconds };
-
-	time.tv_nsec = (long)((seconds - (double)time.tv_sec) * 1e9);
-	nanosleep(&time, NULL);
 }
 
 // Also of a process that its parent has not waited for.
@@ -190,9 +174,12 @@ static int stat_command(int argc, char **argv)
 		return CLI_FAILED;
 	right = look(&options, &rates, true, &found);
 	if (options.seconds > 0 && right)
-		do
-			wait_for(options.seconds);
-		while (!ferror(stdout) && look_again(&options, &rates, &right));
+		do {
+			struct timespec time = { .tv_sec = (time_t)options.seconds };
+
+			time.tv_nsec = (long)((options.seconds - (double)time.tv_sec) * 1e9);
+			nanosleep(&time, NULL);
+		} while (!ferror(stdout) && look_again(&options, &rates, &right));
 	aw_stat_rates_fini(&rates);
 	return right ? CLI_OK : CLI_FAILED;
 }

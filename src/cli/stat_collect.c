@@ -225,15 +225,6 @@ static const char *qp_waits(const struct aw_stat_qp *qp)
 	return waits & AW_STAT_WAITS_ROOM ? "peer" : "";
 }
 
-static void print_error(char field[SHEET_FIELD_MAX], const struct aw_stat_qp *qp)
-{
-	if (qp->peer_error)
-		snprintf(field, SHEET_FIELD_MAX, "peer: %s",
-			 aw_error_text((enum aw_error)qp->peer_error));
-	else if (qp->error)
-		snprintf(field, SHEET_FIELD_MAX, "%s", aw_error_text((enum aw_error)qp->error));
-}
-
 static void print_socket(struct sheet_row *row, const struct aw_sockdiag_conn *conn)
 {
 	aw_sheet_put_address(row, QP_LOCAL, conn->ipv6, conn->local, conn->local_port);
@@ -300,7 +291,12 @@ static void add_qp(const struct visit *visit, const struct aw_stat_qp *qp)
 	aw_sheet_put(&row, QP_TERMINATES_SENT, qp->terminates_sent);
 	aw_sheet_put(&row, QP_TERMINATES_RECEIVED, qp->terminates_received);
 	strcpy(row.fields[QP_WAITS], qp_waits(qp));
-	print_error(row.fields[QP_ERROR], qp);
+	if (qp->peer_error)
+		snprintf(row.fields[QP_ERROR], SHEET_FIELD_MAX, "peer: %s",
+			 aw_error_text((enum aw_error)qp->peer_error));
+	else if (qp->error)
+		snprintf(row.fields[QP_ERROR], SHEET_FIELD_MAX, "%s",
+			 aw_error_text((enum aw_error)qp->error));
 	aw_sheet_add(&visit->look->sheets[STAT_QPS], &row);
 }
 
@@ -332,16 +328,6 @@ static void add_cq(const struct visit *visit, const struct aw_stat_cq *cq)
 	aw_sheet_add(&visit->look->sheets[STAT_CQS], &row);
 }
 
-// A process may open the device more than once.
-static void count_device(struct visit *visit, const struct aw_stat_device *device)
-{
-	visit->devices++;
-	visit->pds += device->pds;
-	visit->mrs += device->mrs;
-	visit->mr_bytes += device->mr_bytes;
-	visit->roce |= device->roce;
-}
-
 static void visit_row(struct visit *visit, const union aw_stat_row *row)
 {
 	visit->kinds[row->any.kind]++;
@@ -349,7 +335,12 @@ static void visit_row(struct visit *visit, const union aw_stat_row *row)
 	case AW_STAT_NONE:
 		break;
 	case AW_STAT_DEVICE:
-		count_device(visit, &row->device);
+		// A process may open the device more than once.
+		visit->devices++;
+		visit->pds += row->device.pds;
+		visit->mrs += row->device.mrs;
+		visit->mr_bytes += row->device.mr_bytes;
+		visit->roce |= row->device.roce;
 		break;
 	case AW_STAT_QP:
 		add_qp(visit, &row->qp);
@@ -385,23 +376,18 @@ static void add_process(const struct visit *visit, const struct aw_stat_head *he
 	aw_sheet_add(&visit->look->sheets[STAT_PROCESSES], &row);
 }
 
-static void add_all(pid_t pid, const struct aw_stat_copy *copy, struct stat_look *look)
-{
-	struct visit visit = { .pid = pid, .look = look };
-
-	aw_stat_sockets_load(&look->sockets, pid);
-	for (uint32_t i = 0; i < copy->count; i++)
-		visit_row(&visit, &copy->rows[i]);
-	add_process(&visit, &copy->head);
-}
-
 bool aw_stat_collect(pid_t pid, bool asked, struct stat_look *look)
 {
 	struct aw_stat_copy copy;
 	enum aw_stat_result result = aw_stat_read(pid, &copy);
 
 	if (result == AW_STAT_READ) {
-		add_all(pid, &copy, look);
+		struct visit visit = { .pid = pid, .look = look };
+
+		aw_stat_sockets_load(&look->sockets, pid);
+		for (uint32_t i = 0; i < copy.count; i++)
+			visit_row(&visit, &copy.rows[i]);
+		add_process(&visit, &copy.head);
 		free(copy.rows);
 		return true;
 	}
