@@ -118,9 +118,10 @@ bool awk_tx_run(struct awk_qp *qp, unsigned int batches)
 	return more;
 }
 
-void awk_lost_look(struct awk_qp *qp)
+bool awk_lost_look(struct awk_qp *qp)
 {
 	(void)qp;
+	return false;
 }
 
 void awk_pool_warm(void)

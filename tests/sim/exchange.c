@@ -39,6 +39,7 @@ static void party_init(struct exchange *x, unsigned int i)
 	party->streaming = party->over = party->fin_seen = party->fin = false;
 	party->written = party->delivered = party->stream_base = party->staged = 0;
 	memset(&party->outcome, 0, sizeof(party->outcome));
+	party->ending = (struct aw_ending){ 0 };
 	exchange_lay_out(party);
 	aw_qp_init(&party->qp, &mem, &exchange_ops, party, x);
 	party->local = (struct aw_mpa_local){
@@ -205,15 +206,11 @@ static bool read_end(struct party *party)
 
 static void follow(struct party *party)
 {
-	if (party->over || !party->streaming || party->qp.state == AW_QP_RTS)
+	if (party->over || !party->streaming)
 		return;
-	if (party->qp.state != AW_QP_ERROR && !aw_qp_tx_finished(&party->qp))
-		return;
-	if (party->qp.state == AW_QP_CLOSING && !party->fin) {
-		aw_qp_close(&party->qp);
+	if (aw_ending_follow(&party->ending, &party->qp, true, 0) & AW_ENDING_FIN)
 		party->fin = true;
-	}
-	if (party->qp.state != AW_QP_CLOSING || party->fin_seen)
+	if (party->qp.state == AW_QP_ERROR)
 		end_party(party, party->qp.error);
 }
 

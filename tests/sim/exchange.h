@@ -4,6 +4,7 @@
 #ifndef SIM_EXCHANGE_H
 #define SIM_EXCHANGE_H
 
+#include "core/ending.h"
 #include "core/qp.h"
 #include "core/startup.h"
 
@@ -94,6 +95,7 @@ struct party {
 	struct aw_mpa_local local;
 	struct aw_mpa_result result;
 	bool streaming, over, fin_seen;
+	struct aw_ending ending;
 
 	/* what it transmits */
 	uint8_t out[EXCHANGE_STREAM];

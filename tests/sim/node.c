@@ -17,6 +17,7 @@ void __asan_unpoison_memory_region(void const volatile *p, size_t len) __attribu
 enum {
 	CANARY_LEN = 64,
 	HOSTILE_PIPE = 1 << 22, /* many batches: what is given out is never cut */
+	MS_NS = 1000000,
 };
 
 static void mem_init(struct end *end)
@@ -119,7 +120,8 @@ void node_start(struct end *end)
 	/* Start-up has no CRC, so faults begin behind it; and without one a flip is data. */
 	end->conn->untrusted |= end->world->plan.flip && !stream.crc;
 	aw_qp_start(&end->qp, &stream);
-	end->qp.rnr_holds = end->world->plan.hold_percent > 0;
+	if (end->world->plan.hold_percent > 0)
+		aw_rnr_wait_begin(&end->rnr_wait, &end->qp);
 }
 
 /* Closes the connection of an end whose QP is in ERROR. */
@@ -192,20 +194,30 @@ static void on_fin(struct end *end)
 
 static bool is_held(const struct end *end)
 {
-	return end->phase == PHASE_STREAM && end->qp.rx_held > 0 && end->qp.rnr_holds &&
-	       end->qp.state < AW_QP_TERMINATE;
+	return end->phase == PHASE_STREAM && end->qp.rx_held > 0 && end->qp.state < AW_QP_TERMINATE;
 }
 
 /* The driver reads no more, and tries again until it gives up. One that is closing does not wait. */
 static void retry_held(struct end *end)
 {
-	if (end->qp.state == AW_QP_CLOSING || ++end->retries > RETRIES_MAX)
-		end->qp.rnr_holds = false;
+	aw_rnr_wait_try(&end->rnr_wait, &end->qp, RETRIES_MAX, ++end->tries * MS_NS);
 	feed(end);
-	if (!end->qp.rx_held)
-		end->retries = 0;
 	if (end->qp.state == AW_QP_ERROR)
 		shut(end);
+}
+
+/* The stream is over, and its socket stays until the peer has ended, too: a reset could overtake the Terminate. */
+static bool drop_input(struct end *end)
+{
+	bool did = end->in->len > 0;
+
+	while (end->in->len > 0)
+		pipe_read(end->in, end->stage, end->stage_cap);
+	end->stage_len = 0;
+	if (!end->in->fin)
+		return did;
+	shut(end);
+	return true;
 }
 
 bool node_receive(struct end *end, size_t n)
@@ -217,6 +229,8 @@ bool node_receive(struct end *end, size_t n)
 		node_abort(end, AW_E_MPA_CLOSED);
 		return true;
 	}
+	if (end->lingers)
+		return drop_input(end);
 	if (is_held(end)) {
 		retry_held(end);
 		return true;
@@ -396,26 +410,26 @@ static bool send_frame(struct end *end)
 
 static bool close_by_rules(struct end *end)
 {
-	bool finished = aw_qp_tx_finished(&end->qp) && end->iov_at == end->iov_count;
+	bool is_sent = end->iov_at == end->iov_count;
+	enum aw_qp_state before = end->qp.state;
+	unsigned int steps;
 
-	if (end->qp.state == AW_QP_ERROR) {
+	if (end->lingers)
+		return false;
+	if (before == AW_QP_ERROR) {
 		shut(end);
 		return true;
 	}
-	if (end->qp.state == AW_QP_RTS || !finished)
-		return false;
-	if (!end->out.fin) {
-		TRACE(end, "sends FIN in state %llu", end->qp.state);
-		/* Behind a FIN nothing goes out: what is posted from now on must flush. */
-		if (end->qp.state == AW_QP_CLOSING)
-			aw_qp_close(&end->qp);
+	steps = aw_ending_follow(&end->ending, &end->qp, is_sent, end->world->step);
+	if (steps & AW_ENDING_FIN) {
+		TRACE(end, "sends FIN in state %llu", before);
 		end->out.fin = true;
-		return true;
 	}
-	if (!end->fin_seen)
-		return false;
-	node_abort(end, end->qp.error);
-	return true;
+	if (end->qp.state == AW_QP_ERROR && before == AW_QP_TERMINATE && !end->fin_seen)
+		end->lingers = true;
+	else if (end->qp.state == AW_QP_ERROR)
+		shut(end);
+	return steps & AW_ENDING_FIN || end->over;
 }
 
 bool node_transmit(struct end *end, size_t n)

@@ -4,7 +4,9 @@
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 
+#include "core/ending.h"
 #include "core/qp.h"
+#include "core/rnr_wait.h"
 #include "core/startup.h"
 #include "core/tx.h"
 #include "pipe.h"
@@ -200,6 +202,8 @@ struct end {
 	unsigned int iov_max, iov_count, iov_at;
 	size_t iov_off;
 	uint64_t taken; /* octets of the stream that the pipe took */
+	struct aw_ending ending;
+	bool lingers; /* the core is in ERROR: the rest of the input is dropped until the peer's FIN */
 	bool fin_seen, over;
 	uint64_t flip_after, cut_after; /* octets of what this end transmits; UINT64_MAX: never */
 	uint32_t read_max, write_max; /* octets a turn */
@@ -207,7 +211,8 @@ struct end {
 	uint32_t deadline; /* step at which its driver's timer ends it; 0: none runs */
 	bool timed_out;
 	uint32_t refused; /* receives in a row, for which its messages wait */
-	uint32_t retries; /* of a message that waits */
+	struct aw_rnr_wait rnr_wait; /* of a message that waits, by the clock of its tries */
+	uint32_t tries;
 
 	/* start-up */
 	enum phase phase;

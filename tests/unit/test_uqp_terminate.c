@@ -61,7 +61,7 @@ static void terminate__is_heard_by_a_slow_peer(void **state)
 	struct pair *p = *state;
 
 	fail_behind_answer(p);
-	p->b.qp->end_ns = 0;
+	p->b.qp->ending.deadline_ns = 0;
 	aw_uqp_on_deadline(p->b.qp->handle);
 	expect_terminate(p);
 }
@@ -72,10 +72,10 @@ static void terminate__is_not_for_ever(void **state)
 	struct pair *p = *state;
 
 	fail_behind_answer(p);
-	p->b.qp->end_ns = 0;
+	p->b.qp->ending.deadline_ns = 0;
 	aw_uqp_on_deadline(p->b.qp->handle);
 	assert_int_equal(aw_uqp_state(p->b.qp), AW_QP_TERMINATE);
-	p->b.qp->end_ns = 0;
+	p->b.qp->ending.deadline_ns = 0;
 	aw_uqp_on_deadline(p->b.qp->handle);
 	assert_int_equal(aw_uqp_state(p->b.qp), AW_QP_ERROR);
 }

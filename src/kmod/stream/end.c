@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The end of a stream: the core's state decides, the worker follows with the socket, and reports to the
-// stream's user. RFC 5040 6.2.1: a Terminate is the last message; RFC 5044 7.2: FIN behind the
-// last FPDU.
+// The end of a stream: core/ending.h decides by the core's state, the worker follows with the socket, and reports to the
+// stream's user.
 #include "kmod/stream/io.h"
 #include "kmod/stream/pool.h"
 #include "kmod/tcp/linger.h"
 
 #include <linux/slab.h>
 
-/* The steps that the worker takes once it has released the lock. */
-struct steps {
-	struct socket *sock; /* to shut down or to give up; or NULL */
-	bool fin;
-	bool drop;
-	bool reset; /* drop: the socket does not linger */
-	struct awk_stream_user *user; /* is told the news; a reference, or NULL */
-	enum awk_stream_news news;
-};
-
 void awk_stream_lose(struct awk_qp *qp)
 {
+	lockdep_assert_held(&qp->lock);
 	qp->stream->lost = true;
 	aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
 }
@@ -28,70 +18,48 @@ bool awk_stream_ends(const struct awk_qp *qp)
 {
 	const struct awk_stream *s = qp->stream;
 
+	lockdep_assert_held(&qp->lock);
 	return qp->core.state > AW_QP_RTS && (s->sock || s->user);
 }
 
-/* The deadline starts with the ending, so that a peer that takes nothing cannot delay the flush. */
-static void begin_ending(struct awk_qp *qp)
+/* Reduces the timer to a time of awk_now_ns. */
+static void arm_at(struct awk_stream *s, u64 at_ns)
 {
-	struct awk_stream *s = qp->stream;
-	bool closing = qp->core.state == AW_QP_CLOSING;
+	u64 now_ns = awk_now_ns();
+	u64 left_ns = at_ns > now_ns ? at_ns - now_ns : 0;
 
-	if (s->ending || (!closing && qp->core.state != AW_QP_TERMINATE))
-		return;
-	s->ending = true;
-	s->deadline = jiffies + msecs_to_jiffies(closing ? AWK_CLOSE_MS : AWK_TERMINATE_MS);
-	qp->core.rnr_holds = false; /* a receive posted now would flush */
+	timer_reduce(&s->timer, jiffies + nsecs_to_jiffies(left_ns + TICK_NSEC - 1));
 }
 
-static void end_in_time(struct awk_qp *qp)
+void awk_stream_arm(struct awk_qp *qp)
 {
 	struct awk_stream *s = qp->stream;
 
-	if (!s->ending || time_before(jiffies, s->deadline))
+	lockdep_assert_held(&qp->lock);
+	if (!s->sock)
 		return;
-	if (aw_qp_drop_answers(&qp->core))
-		s->deadline = jiffies + msecs_to_jiffies(AWK_TERMINATE_MS);
-	else
-		aw_qp_abort(&qp->core, qp->core.error);
-}
-
-/*
- * Sends the FIN once all is sent. After a Terminate nothing that the peer sends matters, so the
- * stream ends there.
- */
-static void finish_ending(struct awk_qp *qp, struct steps *steps)
-{
-	struct awk_stream *s = qp->stream;
-
-	if (!s->ending || s->tx_busy || s->batch || !aw_qp_tx_finished(&qp->core))
-		return;
-	if (!s->fin_sent) {
-		aw_qp_close(&qp->core); /* posts from now on are flushed */
-		steps->sock = s->sock;
-		steps->fin = true;
-	}
-	s->fin_sent = true;
-	if (qp->core.peer_closed || qp->core.state == AW_QP_TERMINATE)
-		aw_qp_abort(&qp->core, qp->core.error);
+	if (s->ending.begun)
+		arm_at(s, s->ending.deadline_ns);
+	if (s->rx_waits)
+		timer_reduce(&s->timer, jiffies + msecs_to_jiffies(AW_RNR_RETRY_MS));
+	if (s->stage && !s->rx_waits)
+		timer_reduce(&s->timer, s->stage_since + msecs_to_jiffies(AWK_STAGE_MS));
+	if (s->starved)
+		timer_reduce(&s->timer, jiffies + msecs_to_jiffies(AWK_MEMORY_RETRY_MS));
+	if (s->looking)
+		arm_at(s, s->look_ns);
 }
 
 /*
- * In ERROR: takes the socket from the stream. A thread that transmits meanwhile finds the state,
- * and wakes the worker again.
+ * Takes the socket from the stream, with all that it holds of it. False while a thread transmits: it
+ * finds the state, and kicks the worker again.
  */
-static void drop_socket(struct awk_qp *qp, struct steps *steps)
+static bool take_socket(struct awk_stream *s)
 {
-	struct awk_stream *s = qp->stream;
-
 	if (s->tx_busy) {
 		s->tx_again = true;
-		return;
+		return false;
 	}
-	steps->sock = s->sock;
-	steps->drop = true;
-	steps->reset = s->lost;
-	steps->news = AWK_STREAM_ENDED;
 	s->sock = NULL;
 	awk_stage_put(s->stage);
 	kfree(s->packed);
@@ -100,72 +68,49 @@ static void drop_socket(struct awk_qp *qp, struct steps *steps)
 	s->packed = NULL;
 	s->batch = NULL;
 	WRITE_ONCE(s->rx_waits, false);
-}
-
-static void decide(struct awk_qp *qp, struct steps *steps)
-{
-	struct awk_stream *s = qp->stream;
-
-	awk_lost_look(qp);
-	if (s->sock && qp->core.state != AW_QP_ERROR) {
-		begin_ending(qp);
-		end_in_time(qp);
-		finish_ending(qp, steps);
-	}
-	steps->news = !s->sock ? AWK_STREAM_REFUSED : AWK_STREAM_ENDING;
-	if (s->sock && qp->core.state == AW_QP_ERROR)
-		drop_socket(qp, steps);
-	if (s->user && (qp->core.state >= AW_QP_TERMINATE || qp->core.peer_closed)) {
-		steps->user = s->user;
-		s->user->ops->get(s->user);
-	}
-	awk_qp_drain(qp);
-	awk_stream_arm(qp);
-}
-
-static void carry_out(struct awk_qp *qp, const struct steps *steps)
-{
-	if (steps->fin)
-		kernel_sock_shutdown(steps->sock, SHUT_WR);
-	if (steps->drop) {
-		awk_sock_release(steps->sock->sk, &qp->stream->saved);
-		if (steps->reset)
-			sock_release(steps->sock);
-		else
-			awk_linger(steps->sock);
-		wake_up(&qp->stream->over);
-	}
-	if (steps->user) {
-		steps->user->ops->report(steps->user, steps->news);
-		steps->user->ops->put(steps->user);
-	}
+	return true;
 }
 
 void awk_stream_settle(struct awk_qp *qp)
 {
-	struct steps steps = { 0 };
+	struct awk_stream *s = qp->stream;
+	struct awk_stream_user *user = NULL;
+	enum awk_stream_news news;
+	struct socket *sock;
+	bool reset, drop;
+	unsigned int steps = 0;
 
 	awk_qp_lock(qp);
-	decide(qp, &steps);
+	if (awk_lost_look(qp))
+		awk_stream_lose(qp);
+	sock = s->sock;
+	reset = s->lost;
+	if (sock && qp->core.state != AW_QP_ERROR) {
+		aw_ending_expire(&s->ending, &qp->core, awk_now_ns());
+		steps = aw_ending_follow(&s->ending, &qp->core, !s->tx_busy && !s->batch,
+					 awk_now_ns());
+	}
+	drop = sock && qp->core.state == AW_QP_ERROR && take_socket(s);
+	news = !sock ? AWK_STREAM_REFUSED : drop ? AWK_STREAM_ENDED : AWK_STREAM_ENDING;
+	if (s->user && (qp->core.state >= AW_QP_TERMINATE || qp->core.peer_closed)) {
+		user = s->user;
+		user->ops->get(user);
+	}
+	awk_qp_drain(qp);
+	awk_stream_arm(qp);
 	awk_qp_unlock(qp);
-	carry_out(qp, &steps);
-}
-
-/* Sets the timer to the next time at which the worker has something to look at by itself. */
-void awk_stream_arm(struct awk_qp *qp)
-{
-	struct awk_stream *s = qp->stream;
-
-	if (!s->sock)
-		return;
-	if (s->ending)
-		timer_reduce(&s->timer, s->deadline);
-	if (s->rx_waits)
-		timer_reduce(&s->timer, jiffies + msecs_to_jiffies(AWK_RNR_RETRY_MS));
-	if (s->stage && !s->rx_waits)
-		timer_reduce(&s->timer, s->stage_since + msecs_to_jiffies(AWK_STAGE_MS));
-	if (s->starved)
-		timer_reduce(&s->timer, jiffies + msecs_to_jiffies(AWK_MEMORY_RETRY_MS));
-	if (s->looking)
-		timer_reduce(&s->timer, s->look_at);
+	if (steps & AW_ENDING_FIN)
+		kernel_sock_shutdown(sock, SHUT_WR);
+	if (drop) {
+		awk_sock_release(sock->sk, &s->saved);
+		if (reset)
+			sock_release(sock);
+		else
+			awk_linger(sock);
+		wake_up(&s->over);
+	}
+	if (user) {
+		user->ops->report(user, news);
+		user->ops->put(user);
+	}
 }

@@ -8,16 +8,16 @@
 
 #include <linux/jiffies.h>
 
-/* How long a graceful close may take: sending what was posted, our FIN, the peer's. */
-#define AWK_CLOSE_MS 10000
-/* How long a Terminate may take to reach the socket. */
-#define AWK_TERMINATE_MS 1000
-/* How long a message waits for a receive, and how often an SRQ or a program's RQ is looked at meanwhile. */
-#define AWK_RNR_MS 1000
-#define AWK_RNR_RETRY_MS 1
+/* The time until the next try where memory for a buffer was out. */
 #define AWK_MEMORY_RETRY_MS 10
 /* How long half an FPDU may keep a stage: a peer on its way with the rest needs less. */
 #define AWK_STAGE_MS 100
+
+/* The clock of what core decides about a stream. It goes with the timers, whose unit is the tick. */
+static inline u64 awk_now_ns(void)
+{
+	return jiffies64_to_nsecs(get_jiffies_64());
+}
 
 /*
  * rx.c: a callback of the socket. Called in softirq, or by the thread that has the socket's lock.
@@ -47,9 +47,9 @@ void awk_stream_arm(struct awk_qp *qp);
 
 /*
  * lost.c, with the QP's lock. sent: bytes went out. look: the worker checks whether they
- * arrive.
+ * arrive; true: the peer has vanished.
  */
 void awk_lost_sent(struct awk_qp *qp);
-void awk_lost_look(struct awk_qp *qp);
+bool awk_lost_look(struct awk_qp *qp);
 
 #endif

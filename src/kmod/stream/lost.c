@@ -1,83 +1,64 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Finds peers that vanished without a FIN or reset. TCP keep-alive finds those that owe nothing;
-// this code finds those that acknowledge nothing of what is under way. A peer whose TCP answers is
-// alive, though its program takes no byte: so TCP_USER_TIMEOUT, which ends a connection whose
-// window stays closed, would be wrong. A stream that has nothing under way has no look.
+// Looks for peers that vanished without a FIN or reset (core/liveness.h). A stream that has nothing under way has no look.
 #include "kmod/stream/io.h"
 
 #include <net/tcp.h>
 
-/*
- * RFC 9293 3.8.3 wants at least 100 seconds. A look's interval longer than two minutes: TCP's
- * longest pause between two probes is two minutes as well (TCP_RTO_MAX), and the probe after a lost
- * one, and its answer, have that interval.
- */
-#define LOOK_S 8
-#define LOST_S (120 + LOOK_S)
+#define LOOK_NS (8 * NSEC_PER_SEC)
+/* From the first look that finds an answer owed; one interval of looks longer than TCP's longest pause between two probes. */
+#define PATIENCE_NS (120 * NSEC_PER_SEC)
 
 void awk_lost_sent(struct awk_qp *qp)
 {
 	struct awk_stream *s = qp->stream;
 
+	lockdep_assert_held(&qp->lock);
 	if (s->looking)
 		return;
 	s->looking = true;
-	s->look_at = jiffies + LOOK_S * HZ;
-	s->unanswered = 0;
+	s->look_ns = awk_now_ns() + LOOK_NS;
+	s->liveness = (struct aw_liveness){ 0 };
 }
 
-/* The time for which TCP has heard nothing from the peer, in ticks of tcp_jiffies32. */
-static u32 silent_for(const struct sock *sk)
+/* The time since a moment of TCP's clock. */
+static u64 since_ns(u32 tcp_jiffies)
 {
-	u32 ack = tcp_jiffies32 - READ_ONCE(tcp_sk(sk)->rcv_tstamp);
-	u32 data = tcp_jiffies32 - READ_ONCE(inet_csk(sk)->icsk_ack.lrcvtime);
-
-	return min(ack, data);
+	return jiffies64_to_nsecs(tcp_jiffies32 - tcp_jiffies);
 }
 
-/*
- * True when TCP has asked and had no answer: it has probed a closed window, or has sent bytes after
- * it last heard from the peer.
- */
-static bool is_unanswered(const struct sock *sk)
-{
-	u32 sent = tcp_jiffies32 - READ_ONCE(tcp_sk(sk)->lsndtime);
-
-	return READ_ONCE(inet_csk(sk)->icsk_probes_out) > 0 ||
-	       (READ_ONCE(tcp_sk(sk)->packets_out) > 0 && sent < silent_for(sk));
-}
-
-static bool has_under_way(const struct awk_stream *s, const struct sock *sk)
-{
-	return s->batch || READ_ONCE(tcp_sk(sk)->packets_out) > 0 ||
-	       READ_ONCE(tcp_sk(sk)->write_seq) != READ_ONCE(tcp_sk(sk)->snd_nxt);
-}
-
-/*
- * The time runs from the first look at which the peer owed an answer, for as long as none has come.
- * 0 stands for never.
- */
-static bool is_lost(struct awk_stream *s, const struct sock *sk)
-{
-	unsigned long now = jiffies | 1;
-
-	if (!is_unanswered(sk))
-		s->unanswered = 0;
-	else if (!s->unanswered || silent_for(sk) < now - s->unanswered)
-		s->unanswered = now;
-	return s->unanswered && now - s->unanswered >= (LOST_S - LOOK_S) * HZ;
-}
-
-void awk_lost_look(struct awk_qp *qp)
+bool awk_lost_look(struct awk_qp *qp)
 {
 	struct awk_stream *s = qp->stream;
-	const struct sock *sk;
+	u64 now_ns = awk_now_ns();
+	struct aw_tcp_seen seen;
+	const struct tcp_sock *tp;
+	const struct inet_connection_sock *icsk;
+	bool unacked;
 
-	if (!s->looking || !s->sock || time_before(jiffies, s->look_at))
-		return;
-	sk = s->sock->sk;
-	s->looking = has_under_way(s, sk);
-	s->look_at = jiffies + LOOK_S * HZ;
-	if (s->looking && is_lost(s, sk))
-		awk_stream_lose(qp);
+	lockdep_assert_held(&qp->lock);
+	if (!s->looking || !s->sock || now_ns < s->look_ns)
+		return false;
+	tp = tcp_sk(s->sock->sk);
+	icsk = inet_csk(s->sock->sk);
+	unacked = READ_ONCE(tp->packets_out) > 0;
+	seen = (struct aw_tcp_seen){
+		.under_way = s->batch || unacked ||
+			     READ_ONCE(tp->write_seq) != READ_ONCE(tp->snd_nxt),
+		.unacked = unacked,
+		.probing = READ_ONCE(icsk->icsk_probes_out) > 0,
+		.sent_ns = since_ns(READ_ONCE(tp->lsndtime)),
+		.heard_ns = min(since_ns(READ_ONCE(tp->rcv_tstamp)),
+				since_ns(READ_ONCE(icsk->icsk_ack.lrcvtime))),
+	};
+	s->look_ns = now_ns + LOOK_NS;
+	switch (aw_liveness_look(&s->liveness, &seen, PATIENCE_NS, now_ns)) {
+	case AW_LIVENESS_IDLE:
+		s->looking = false;
+		return false;
+	case AW_LIVENESS_LOOK:
+		return false;
+	case AW_LIVENESS_LOST:
+		return true;
+	}
+	return false;
 }

@@ -11,11 +11,6 @@
 
 #define RX_BYTES (256 * 1024) /* bytes per turn, so that other work has its turn */
 
-static bool rx_waits(const struct aw_qp *core)
-{
-	return core->rx_held > 0 && core->rnr_holds && core->state == AW_QP_RTS;
-}
-
 /* The caller of the functions from here to rx_take, but for stage_resume, holds the lock. */
 static bool rx_may_read(const struct awk_qp *qp)
 {
@@ -29,7 +24,7 @@ static void stage_use(struct awk_qp *qp, struct awk_stage *stage)
 
 	stage->len -= used;
 	stage->at = stage->len ? stage->at + used : 0;
-	WRITE_ONCE(qp->stream->rx_waits, rx_waits(&qp->core));
+	WRITE_ONCE(qp->stream->rx_waits, aw_rnr_wait_holds(&qp->core));
 }
 
 /* The rest, unless it waits for a receive, is less than an FPDU, and has room behind it for one. */
@@ -256,27 +251,16 @@ void awk_rx_arrived(struct awk_qp *qp, struct sock *sk)
 		awk_qp_kick(qp);
 }
 
-/* Each message has the whole time: the position in the stream tells one from the next. */
-static void rnr_try(struct awk_qp *qp)
-{
-	struct awk_stream *s = qp->stream;
-
-	if (s->rnr_pos != qp->core.rx_pos) {
-		s->rnr_pos = qp->core.rx_pos;
-		s->rnr_since = jiffies;
-	} else if (time_after_eq(jiffies, s->rnr_since + msecs_to_jiffies(AWK_RNR_MS))) {
-		qp->core.rnr_holds = false;
-	}
-}
-
 /* Tries once more a message that waits for a receive. */
 static void rx_retry(struct awk_qp *qp)
 {
+	struct awk_stream *s = qp->stream;
+
 	awk_qp_lock(qp);
-	qp->stream->starved = false;
-	if (qp->core.rx_held && qp->stream->stage) {
-		rnr_try(qp);
-		stage_use(qp, qp->stream->stage);
+	s->starved = false;
+	if (qp->core.rx_held && s->stage) {
+		aw_rnr_wait_try(&s->rnr_wait, &qp->core, AW_RNR_MS, awk_now_ns());
+		stage_use(qp, s->stage);
 	}
 	awk_qp_unlock(qp);
 }

@@ -139,14 +139,16 @@ static void stream_begin(struct awk_qp *qp, struct socket *sock, struct aw_strea
 	struct awk_stream *s = qp->stream;
 
 	lockdep_assert_held(&qp->lock);
-	s->tx_again = s->tx_blocked = s->starved = s->broken = s->ending = s->fin_sent = s->lost =
-		s->looking = s->rx_waits = false;
+	s->tx_again = s->tx_blocked = s->starved = s->broken = s->lost = s->looking = s->rx_waits =
+		false;
+	s->ending = (struct aw_ending){ 0 };
+	s->liveness = (struct aw_liveness){ 0 };
 	s->emss_pos = 0;
-	s->rnr_pos = s->stage_pos = U64_MAX;
+	s->stage_pos = U64_MAX;
 	stream->emss = awk_sock_segment_size(sock->sk);
 	stream->stag_seed = get_random_u32();
 	qp->core.copies = true; /* pages have no address that TCP could read from */
-	qp->core.rnr_holds = true;
+	aw_rnr_wait_begin(&s->rnr_wait, &qp->core);
 	aw_qp_start(&qp->core, stream);
 	/* Pairs with the worker's read, which takes no lock: it sees an initialised socket. */
 	smp_store_release(&s->sock, sock);

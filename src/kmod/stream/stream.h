@@ -15,6 +15,9 @@
 #ifndef KMOD_STREAM_STREAM_H
 #define KMOD_STREAM_STREAM_H
 
+#include "core/ending.h"
+#include "core/liveness.h"
+#include "core/rnr_wait.h"
 #include "kmod/tcp/sock.h"
 
 #include <linux/timer.h>
@@ -72,17 +75,13 @@ struct awk_stream {
 	bool starved; /* memory for a buffer was out; the timer brings the next try */
 	/* a send failed: the stream ends once the bytes that the socket received are read */
 	bool broken;
-	bool ending; /* a close or a Terminate has begun; deadline holds */
-	bool fin_sent;
 	bool lost; /* reset: the socket does not linger */
-	unsigned long deadline; /* jiffies */
-	u64 rnr_pos; /* position in the stream of a message that found no receive */
-	unsigned long rnr_since; /* jiffies: since when it waits for one */
+	struct aw_ending ending;
+	struct aw_rnr_wait rnr_wait; /* of a message that found no receive */
 	u64 emss_pos; /* position in the stream at which TCP's segment size was last read */
-	bool looking; /* lost.c: bytes may be under way, and look_at holds */
-	unsigned long look_at; /* jiffies */
-	unsigned long
-		unanswered; /* jiffies: since when the peer's TCP owes an answer; 0: it owes none */
+	bool looking; /* lost.c: bytes may be under way, and look_ns holds */
+	u64 look_ns; /* the time of the next look */
+	struct aw_liveness liveness;
 
 	struct awk_sock_saved saved; /* only for attach, and then for the worker */
 };

@@ -148,7 +148,7 @@ bool aw_move_is_due(const struct aw_uqp *qp)
 	bool may_send = qp->core.stream.initiator || qp->core.peer_ready;
 
 	return qp->move.due.kind != MOVE_MSG_NONE && may_send && aw_machine_runs(&qp->core) &&
-	       !qp->fin_sent;
+	       !qp->ending.fin_sent;
 }
 
 /* The verdict for memory and the responder's last message end their direction over TCP. */

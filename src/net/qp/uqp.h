@@ -11,7 +11,10 @@
 #define NET_UQP_H
 
 #include "base/thread_safety.h"
+#include "core/ending.h"
+#include "core/liveness.h"
 #include "core/qp.h"
+#include "core/rnr_wait.h"
 #include "net/base/fork.h"
 #include "net/cq/cq.h"
 #include "net/cq/srq.h"
@@ -158,10 +161,9 @@ struct aw_uqp {
 		TAILQ_ENTRY(aw_uqp) replied_entry;
 	};
 
-	/* A message that waits for a receive (net/qp/rnr.c). */
+	/* A message that waits for a receive (net/qp/rnr.h). */
 	struct {
-		uint64_t rnr_pos; /* its position in the stream */
-		uint64_t rnr_since_ns; /* since when it waits */
+		struct aw_rnr_wait rnr_wait;
 		uint32_t rnr_ms; /* how long it may wait; 0: for ever */
 	};
 
@@ -169,15 +171,12 @@ struct aw_uqp {
 	struct {
 		uint64_t
 			quiet_pos; /* position up to which the peer's TCP is known to have the stream */
-		uint64_t
-			unanswered_ns; /* since when the peer's TCP owes an answer; 0: it owes none */
+		struct aw_liveness liveness;
 	};
 
 	/* The end of the stream (uqp_sock.c). */
 	struct {
-		bool ending; /* a close or Terminate has begun, and its deadline runs */
-		uint64_t end_ns; /* that deadline; the watch may have an earlier one, for a turn */
-		bool fin_sent;
+		struct aw_ending ending; /* the watch may have an earlier deadline, for a turn */
 		bool reset_seen; /* the socket is dead: close, do not linger */
 		bool leaves; /* by_rc: the program ends the QP, and is not told of what else ends the stream */
 		bool tells_delivered; /* AW_UQP_DELIVERED is raised once the stream's socket is closed */

@@ -55,7 +55,7 @@ static void meet_deadline(struct aw_uqp *qp)
 	qp->retry_due = false;
 	if (qp->fd < 0)
 		return;
-	if (qp->ending)
+	if (qp->ending.begun)
 		aw_uqp_end_in_time(qp);
 	aw_uqp_serve(qp);
 }

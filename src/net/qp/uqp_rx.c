@@ -52,7 +52,7 @@ void aw_uqp_peer_closed(struct aw_uqp *qp, size_t rest)
 
 void aw_uqp_starve(struct aw_uqp *qp)
 {
-	if (qp->ending)
+	if (qp->ending.begun)
 		aw_qp_abort(&qp->core, AW_E_LOCAL_CATASTROPHIC);
 	else
 		qp->starved = true;

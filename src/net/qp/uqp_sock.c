@@ -148,11 +148,13 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	qp->fail_ns = 0;
 	qp->lingers = 0;
 	qp->tells_delivered = qp->touched = qp->lost = qp->peer_gone = qp->leaves = qp->recall_due =
-		qp->ending = qp->fin_sent = qp->reset_seen = qp->tx_blocked = qp->starved =
-			qp->retry_due = qp->starving_told = false;
+		qp->reset_seen = qp->tx_blocked = qp->starved = qp->retry_due = qp->starving_told =
+			false;
 	stream->emss = aw_uqp_segment_size(to->fd);
 	bound_send_buffer(to->fd, stream->emss);
-	qp->emss_pos = qp->quiet_pos = qp->unanswered_ns = 0;
+	qp->ending = (struct aw_ending){ 0 };
+	qp->liveness = (struct aw_liveness){ 0 };
+	qp->emss_pos = qp->quiet_pos = 0;
 	aw_stat_stream_begun(qp, &qp->watch->peer);
 	qp->core.acks = qp->by_rc;
 	aw_qp_start(&qp->core, stream);
@@ -253,7 +255,8 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	aw_capture_stream_gone(qp);
 	/* A fork meanwhile must not take the number for the stream's, once it may be another file's. */
 	qp->fd = -1;
-	if (aw_uqp_is_inherited(qp) || qp->reset_seen || (qp->fin_sent && qp->core.peer_closed))
+	if (aw_uqp_is_inherited(qp) || qp->reset_seen ||
+	    (qp->ending.fin_sent && qp->core.peer_closed))
 		aw_close_now(fd);
 	else if (qp->tells_delivered)
 		qp->lingers = aw_linger_told(fd, calls->on_delivered, qp->handle);
@@ -286,7 +289,7 @@ static void listen_for(struct aw_uqp *qp)
 	if ((!aw_serving_is_away(&qp->serving) ||
 	     (aw_serving_is_polled(&qp->serving) && !qp->in->is_socket)) &&
 	    aw_watch_events(&qp->watch->watch, events) != 0) {
-		qp->starved = !qp->ending;
+		qp->starved = !qp->ending.begun;
 		return;
 	}
 	qp->listens_for = events;
@@ -356,51 +359,33 @@ void aw_uqp_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_channel
 	aw_serving_leave_to(qp, server, channel);
 }
 
-static void set_end(struct aw_uqp *qp, uint32_t ms)
+static void watch_ending(struct aw_uqp *qp, uint64_t now_ns)
 {
-	qp->end_ns = aw_now_ns() + ms * UINT64_C(1000000);
-	aw_watch_deadline(&qp->watch->watch, ms);
-}
-
-/* The deadline starts with the ending, so that a peer that takes nothing cannot delay the flush. */
-static void begin_ending(struct aw_uqp *qp)
-{
-	bool closing = qp->core.state == AW_QP_CLOSING;
-
-	if (qp->ending || (!closing && qp->core.state != AW_QP_TERMINATE))
-		return;
-	qp->ending = true;
-	qp->retry_due = false;
-	set_end(qp, closing ? AW_CLOSE_MS : AW_TERMINATE_MS);
+	aw_watch_deadline(&qp->watch->watch,
+			  (uint32_t)((qp->ending.deadline_ns - now_ns) / 1000000 + 1));
 }
 
 void aw_uqp_end_in_time(struct aw_uqp *qp)
 {
-	uint64_t now = aw_now_ns();
+	uint64_t now_ns = aw_now_ns();
 
-	if (now < qp->end_ns)
-		aw_watch_deadline(&qp->watch->watch, (uint32_t)((qp->end_ns - now) / 1000000 + 1));
-	else if (aw_qp_drop_answers(&qp->core))
-		set_end(qp, AW_TERMINATE_MS);
-	else
-		aw_qp_abort(&qp->core, qp->core.error);
+	aw_ending_expire(&qp->ending, &qp->core, now_ns);
+	if (qp->core.state != AW_QP_ERROR)
+		watch_ending(qp, now_ns);
 }
 
-/*
- * Sends the FIN once all is sent. After a Terminate nothing that the peer sends matters, so the
- * stream ends there.
- */
-static void finish_ending(struct aw_uqp *qp)
+static void follow_ending(struct aw_uqp *qp)
 {
-	if (!qp->ending || qp->batch || aw_move_holds_end(qp) || !aw_qp_tx_finished(&qp->core))
-		return;
-	if (!qp->fin_sent) {
-		aw_qp_close(&qp->core); /* posts from now on are flushed */
-		qp->out->finish(qp);
+	bool is_sent = !qp->batch && !aw_move_holds_end(qp);
+	uint64_t now_ns = aw_now_ns();
+	unsigned int steps = aw_ending_follow(&qp->ending, &qp->core, is_sent, now_ns);
+
+	if (steps & AW_ENDING_BEGUN) {
+		qp->retry_due = false;
+		watch_ending(qp, now_ns);
 	}
-	qp->fin_sent = true;
-	if (qp->core.peer_closed || qp->core.state == AW_QP_TERMINATE)
-		aw_qp_abort(&qp->core, qp->core.error);
+	if (steps & AW_ENDING_FIN)
+		qp->out->finish(qp);
 }
 
 /* Logs the error in words, and as RFC 5040 4.8 numbers it: layer, type, code. */
@@ -479,10 +464,8 @@ static void settle(struct aw_uqp *qp)
 		aw_uqp_drop_socket(qp);
 	if (aw_uqp_is_cut_off(qp))
 		qp->attr.kind->follow(qp);
-	if (qp->fd >= 0) {
-		begin_ending(qp);
-		finish_ending(qp);
-	}
+	if (qp->fd >= 0 && qp->core.state > AW_QP_RTS)
+		follow_ending(qp);
 	aw_uqp_note_events(qp);
 	aw_stat_write_qp(qp);
 	if (qp->fd < 0)

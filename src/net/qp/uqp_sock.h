@@ -7,11 +7,6 @@
 #include "net/qp/uqp.h"
 #include "net/qp/uqp_io.h"
 
-/* How long a graceful close may take: sending what was posted, our FIN, the peer's. */
-#define AW_CLOSE_MS 10000
-/* How long a Terminate may take to reach the socket. */
-#define AW_TERMINATE_MS 1000
-
 /* The functions by which the progress thread acts on a QP, none of which needs a lock: the QP may be gone. */
 struct aw_uqp_calls {
 	void (*on_event)(uint32_t handle);
@@ -48,10 +43,7 @@ static inline void aw_uqp_flush(struct aw_uqp *qp)
 		aw_uqp_push(qp);
 }
 
-/*
- * Called when the ending's time is over: aborts; but a Terminate that only answers kept back has
- * AW_TERMINATE_MS more, without them.
- */
+/* Called when the ending's time may be over (core/ending.h). */
 void aw_uqp_end_in_time(struct aw_uqp *qp);
 
 /*

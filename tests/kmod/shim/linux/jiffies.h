@@ -9,7 +9,11 @@
 
 extern unsigned long jiffies;
 
+#define TICK_NSEC 1000000ull
 #define msecs_to_jiffies(ms) ((unsigned long)(ms))
+#define get_jiffies_64() ((u64)jiffies)
+#define jiffies64_to_nsecs(ticks) ((u64)(ticks)*TICK_NSEC)
+#define nsecs_to_jiffies(ns) ((unsigned long)((ns) / TICK_NSEC))
 #define time_before(a, b) ((long)((a) - (b)) < 0)
 #define time_after_eq(a, b) (!time_before(a, b))
 

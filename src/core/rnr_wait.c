@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "core/rnr_wait.h"
+
+#define MS_NS 1000000ull
+
+void aw_rnr_wait_begin(struct aw_rnr_wait *wait, struct aw_qp *qp)
+{
+	wait->pos = UINT64_MAX;
+	qp->rnr_holds = true;
+}
+
+void aw_rnr_wait_try(struct aw_rnr_wait *wait, struct aw_qp *qp, uint32_t patience_ms,
+		     uint64_t now_ns)
+{
+	if (wait->pos != qp->rx_pos) {
+		wait->pos = qp->rx_pos;
+		wait->since_ns = now_ns;
+	} else if (patience_ms && now_ns - wait->since_ns >= patience_ms * MS_NS) {
+		qp->rnr_holds = false;
+	}
+}
+
+uint32_t aw_rnr_wait_retry_ms(const struct aw_rnr_wait *wait, uint64_t now_ns)
+{
+	return now_ns - wait->since_ns >= AW_RNR_MS * MS_NS ? AW_RNR_RETRY_LATE_MS
+							    : AW_RNR_RETRY_MS;
+}

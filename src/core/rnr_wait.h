@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Receiver not ready: a Send, or a Write with immediate data, finds no receive posted. iWARP has no
+// RNR NAK, but a program written for InfiniBand counts on one. So the stream is held for a
+// while, TCP's window stops the peer, and only after that time it is an error (RFC 5041 7.1).
+#ifndef CORE_RNR_WAIT_H
+#define CORE_RNR_WAIT_H
+
+#include "core/qp.h"
+
+/* How long a program may take to post a receive, and how often its SRQ is looked at meanwhile. */
+#define AW_RNR_MS 1000
+#define AW_RNR_RETRY_MS 1
+/* The interval after that time, where a QP may wait longer. */
+#define AW_RNR_RETRY_LATE_MS 20
+
+/* Since when the message waits that does. Each message has the whole time: its position in the stream tells it from others. */
+struct aw_rnr_wait {
+	uint64_t pos;
+	uint64_t since_ns;
+};
+
+/* A new stream may be held. */
+void aw_rnr_wait_begin(struct aw_rnr_wait *wait, struct aw_qp *qp);
+
+/* True while the stream is held: the driver reads nothing from its socket. */
+static inline bool aw_rnr_wait_holds(const struct aw_qp *qp)
+{
+	return qp->rx_held > 0 && qp->rnr_holds && qp->state == AW_QP_RTS;
+}
+
+/*
+ * Called before each try of the held message: when patience_ms is over, this try is the last. patience_ms 0: it waits for
+ * ever.
+ */
+void aw_rnr_wait_try(struct aw_rnr_wait *wait, struct aw_qp *qp, uint32_t patience_ms,
+		     uint64_t now_ns);
+
+/* The time until the next try, if no receive is posted before. */
+uint32_t aw_rnr_wait_retry_ms(const struct aw_rnr_wait *wait, uint64_t now_ns);
+
+#endif
