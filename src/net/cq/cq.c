@@ -12,28 +12,11 @@
 
 static _Atomic uint32_t numbers; /* CQs made */
 
-static void begin_stat(struct aw_cq *cq)
-{
-	cq->stat = aw_stat_take(AW_STAT_CQ, cq->number);
-	if (!cq->stat)
-		return;
-	aw_stat_set(&cq->stat->cq.capacity, cq->capacity);
-	aw_stat_set(&cq->stat->cq.channel, cq->channel != NULL);
-}
-
 /* For other processes to read (net/stat/stat.h). The caller holds the lock. */
 static void publish(struct aw_cq *cq)
 {
 	if (cq->stat)
 		aw_stat_set(&cq->stat->cq.ready, cq->tail - cq->head);
-}
-
-static void publish_pushed(struct aw_cq *cq)
-{
-	cq->cqes++;
-	publish(cq);
-	if (cq->stat)
-		aw_stat_set64(&cq->stat->cq.cqes, cq->cqes);
 }
 
 int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, void *object)
@@ -54,7 +37,11 @@ int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, 
 	aw_source_init(&cq->async_error, object, 0);
 	pthread_mutex_init(&cq->lock, NULL);
 	pthread_mutex_init(&cq->qps_lock, NULL);
-	begin_stat(cq);
+	cq->stat = aw_stat_take(AW_STAT_CQ, cq->number);
+	if (cq->stat) {
+		aw_stat_set(&cq->stat->cq.capacity, cq->capacity);
+		aw_stat_set(&cq->stat->cq.channel, cq->channel != NULL);
+	}
 	return 0;
 }
 
@@ -132,15 +119,6 @@ int aw_cq_resize(struct aw_cq *cq, uint32_t capacity)
 	return moved ? 0 : EINVAL;
 }
 
-/* Indices wrap where the ring does, so that index % capacity holds for every capacity. */
-static void rebase(struct aw_cq *cq)
-{
-	if (cq->head >= cq->capacity) {
-		cq->head -= cq->capacity;
-		cq->tail -= cq->capacity;
-	}
-}
-
 int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 {
 	uint32_t received = 0;
@@ -158,16 +136,15 @@ int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 		n++;
 	}
 	atomic_fetch_add_explicit(&cq->pollers.takes, received, memory_order_relaxed);
-	rebase(cq);
+	/* Indices wrap where the ring does, so that index % capacity holds for every capacity. */
+	if (cq->head >= cq->capacity) {
+		cq->head -= cq->capacity;
+		cq->tail -= cq->capacity;
+	}
 	publish(cq);
 	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_relaxed);
 	aw_unlock(&cq->lock);
 	return n;
-}
-
-static bool wakes(enum aw_arm arm, const struct aw_cqe *cqe)
-{
-	return arm == AW_ARM_NEXT || (arm == AW_ARM_SOLICITED && (cqe->flags & AW_WC_SOLICITED));
 }
 
 static void overflow(struct aw_cq *cq)
@@ -197,8 +174,12 @@ void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry)
 	 * the CQE.
 	 */
 	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_release);
-	publish_pushed(cq);
-	bool raise = wakes(cq->armed, &entry->cqe);
+	cq->cqes++;
+	publish(cq);
+	if (cq->stat)
+		aw_stat_set64(&cq->stat->cq.cqes, cq->cqes);
+	bool raise = cq->armed == AW_ARM_NEXT ||
+		     (cq->armed == AW_ARM_SOLICITED && (entry->cqe.flags & AW_WC_SOLICITED));
 
 	if (raise)
 		cq->armed = AW_ARM_NONE;

@@ -57,15 +57,6 @@ int aw_srq_post(struct aw_srq *srq, uint64_t wr_id, const struct aw_sge *sge, ui
 	return posted ? 0 : ENOMEM;
 }
 
-/* True when the limit was crossed just now; it is then disarmed. The caller holds the lock. */
-static bool limit_reached(struct aw_srq *srq)
-{
-	if (aw_rq_count(&srq->rq) >= srq->limit)
-		return false;
-	srq->limit = 0;
-	return true;
-}
-
 bool aw_srq_take(struct aw_srq *srq, struct aw_rwqe *recv)
 {
 	bool is_short;
@@ -79,8 +70,12 @@ bool aw_srq_take_fit(struct aw_srq *srq, uint32_t len, struct aw_rwqe *recv, boo
 
 	aw_lock(&srq->lock);
 	taken = aw_rq_take_fit(&srq->rq, len, recv, is_short);
-	if (taken && limit_reached(srq) && srq->async)
-		aw_channel_raise(srq->async, &srq->limit_event);
+	/* The limit is disarmed as it is crossed. */
+	if (taken && aw_rq_count(&srq->rq) < srq->limit) {
+		srq->limit = 0;
+		if (srq->async)
+			aw_channel_raise(srq->async, &srq->limit_event);
+	}
 	aw_unlock(&srq->lock);
 	return taken;
 }
@@ -98,15 +93,6 @@ int aw_srq_set_limit(struct aw_srq *srq, uint32_t limit)
 	return err;
 }
 
-/* Moves all receives, in order, to a ring that has room for them. */
-static void move(struct aw_rq *from, struct aw_rq *to)
-{
-	struct aw_rwqe recv;
-
-	while (aw_rq_take(from, &recv))
-		aw_rq_post(to, recv.wr_id, recv.sge, recv.sge_count);
-}
-
 int aw_srq_resize(struct aw_srq *srq, uint32_t capacity)
 {
 	struct aw_rq rq;
@@ -122,7 +108,10 @@ int aw_srq_resize(struct aw_srq *srq, uint32_t capacity)
 	aw_lock(&srq->lock);
 	fits = aw_rq_count(&srq->rq) <= capacity && srq->limit <= capacity;
 	if (fits) {
-		move(&srq->rq, &rq);
+		struct aw_rwqe recv;
+
+		while (aw_rq_take(&srq->rq, &recv))
+			aw_rq_post(&rq, recv.wr_id, recv.sge, recv.sge_count);
 		srq->rq = rq;
 		unused = srq->mem;
 		srq->mem = mem;

@@ -184,14 +184,6 @@ static bool is_cut(struct aw_uqp *qp)
 	return qp->ring->gone && aw_carrier_is_cut(qp);
 }
 
-static void end(struct aw_uqp *qp, size_t rest)
-{
-	if (is_cut(qp))
-		aw_uqp_stream_lost(qp);
-	else
-		aw_uqp_peer_closed(qp, rest);
-}
-
 /*
  * Copies a whole FPDU into a stage, where it waits for its receive unless one has come meanwhile.
  */
@@ -243,8 +235,12 @@ static bool take_turn(struct aw_uqp *qp, size_t *used)
 		aw_probe_receive(qp->qpn, *used);
 		return true;
 	}
-	if (over && aw_uqp_may_read(qp) && !qp->starved && !ring->duplex.broken)
-		end(qp, ready);
+	if (!over || !aw_uqp_may_read(qp) || qp->starved || ring->duplex.broken)
+		return false;
+	if (is_cut(qp))
+		aw_uqp_stream_lost(qp);
+	else
+		aw_uqp_peer_closed(qp, ready);
 	return false;
 }
 

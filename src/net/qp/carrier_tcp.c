@@ -83,12 +83,6 @@ static uint32_t segment_size(const struct aw_uqp *qp)
 	return aw_uqp_segment_size(qp->fd);
 }
 
-/* This end's bytes go through memory already, and the peer has ended before it has read them. */
-static bool is_cut(struct aw_uqp *qp)
-{
-	return qp->out != &aw_carrier_tcp && aw_carrier_is_cut(qp);
-}
-
 /* Reads once. True when the socket may have more. */
 static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
 {
@@ -102,10 +96,12 @@ static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
 		aw_uqp_use(qp, stage);
 		return (size_t)n == room;
 	}
-	/* Then it takes nothing out of the memory either. */
-	if (n == 0 && qp->out != &aw_carrier_tcp)
+	/* This end's bytes go through memory already, and the peer reads no more of them. */
+	bool in_memory = n == 0 && !qp->out->is_socket;
+
+	if (in_memory)
 		qp->ring->gone = true;
-	if (n == 0 && is_cut(qp))
+	if (in_memory && aw_carrier_is_cut(qp))
 		aw_uqp_stream_lost(qp);
 	else if (n == 0)
 		aw_uqp_peer_closed(qp, stage->len);

@@ -137,17 +137,6 @@ static void set_vain(struct aw_cq *cq, uint32_t vain)
 		atomic_store_explicit(&cq->vain, vain, memory_order_relaxed);
 }
 
-/*
- * A poll of memory makes no system call. Two processes that poll so for each other on one CPU would
- * each use up their time slice; on two CPUs, a thread that yields is back in a fraction of a
- * microsecond.
- */
-static bool waits_for_long(const struct aw_cq *cq, uint32_t vain)
-{
-	return atomic_load_explicit(&cq->over_memory, memory_order_relaxed) > 0 &&
-	       vain % AW_YIELD_POLLS == 0;
-}
-
 /* A QP that another thread serves at the moment needs no spinner. */
 static bool spin_for(struct aw_uqp *qp)
 {
@@ -198,7 +187,9 @@ static void poll_in_vain(struct aw_cq *cq, bool full)
 	set_vain(cq, vain);
 	if (vain >= AW_SPIN_POLLS && aw_serving_spinners_allowed())
 		full |= spin();
-	if (full || waits_for_long(cq, vain))
+	/* A poll of memory makes no system call, at which the kernel could run the peer's thread. */
+	if (full || (vain % AW_YIELD_POLLS == 0 &&
+		     atomic_load_explicit(&cq->over_memory, memory_order_relaxed) > 0))
 		sched_yield();
 }
 

@@ -49,14 +49,6 @@ void aw_cq_sets_leave(struct aw_uqp *qp)
 	each_set(qp, EPOLL_CTL_DEL, 0);
 }
 
-static void join_epoll(struct aw_uqp *qp, int epfd)
-{
-	aw_lock(&qp->lock);
-	if (qp->fd >= 0 && qp->in->is_socket)
-		control(qp, epfd, EPOLL_CTL_ADD, qp->listens_for);
-	aw_unlock(&qp->lock);
-}
-
 static int grow(struct aw_cq *cq)
 {
 	uint32_t room = cq->qps_room ? cq->qps_room * 2 : 4;
@@ -75,8 +67,14 @@ static void make_epoll(struct aw_cq *cq)
 	cq->epfd = aw_sets_open(AW_SETS_CQ, cq->qps_count > MANY);
 	if (cq->epfd < 0)
 		return;
-	for (uint32_t i = 0; i < cq->qps_count; i++)
-		join_epoll(cq->qps[i], cq->epfd);
+	for (uint32_t i = 0; i < cq->qps_count; i++) {
+		struct aw_uqp *qp = cq->qps[i];
+
+		aw_lock(&qp->lock);
+		if (qp->fd >= 0 && qp->in->is_socket)
+			control(qp, cq->epfd, EPOLL_CTL_ADD, qp->listens_for);
+		aw_unlock(&qp->lock);
+	}
 }
 
 /* A QP joins a CQ once, though it may use it for both its queues. */

@@ -117,12 +117,6 @@ static void take_verdict(struct aw_uqp *qp, const uint8_t *verdict)
 	qp->ring = NULL;
 }
 
-static void take_last(struct aw_uqp *qp)
-{
-	qp->move.state = AW_MOVE_NEVER;
-	aw_carrier_move_in(qp);
-}
-
 bool aw_move_take(struct aw_uqp *qp)
 {
 	const struct move_msg msg = qp->core.move;
@@ -135,10 +129,12 @@ bool aw_move_take(struct aw_uqp *qp)
 	else if (msg.kind == MOVE_VERDICT && qp->move.state == AW_MOVE_OFFERED &&
 		 qp->move.due.kind == MOVE_MSG_NONE)
 		take_verdict(qp, msg.data);
-	else if (msg.kind == MOVE_LAST && qp->move.state == AW_MOVE_LEAVES && !qp->out->is_socket)
-		take_last(qp);
-	else
+	else if (msg.kind == MOVE_LAST && qp->move.state == AW_MOVE_LEAVES && !qp->out->is_socket) {
+		qp->move.state = AW_MOVE_NEVER;
+		aw_carrier_move_in(qp);
+	} else {
 		refuse(qp);
+	}
 	return true;
 }
 

@@ -21,11 +21,6 @@ uint32_t aw_offers_places(void)
 	return limit.rlim_cur < AW_OFFERS_SHARE ? 1 : (uint32_t)(limit.rlim_cur / AW_OFFERS_SHARE);
 }
 
-static uint64_t name_of(uint32_t number, int fd)
-{
-	return (uint64_t)number << 32 | ((uint32_t)fd + 1);
-}
-
 static _Atomic uint64_t *place_of(uint32_t number)
 {
 	return &places[number % AW_OFFERS_MAX];
@@ -40,7 +35,7 @@ static void close_memfd(uint64_t name)
 uint64_t aw_offer_begin(int fd)
 {
 	uint32_t number = atomic_fetch_add_explicit(&made, 1, memory_order_relaxed);
-	uint64_t name = name_of(number, fd);
+	uint64_t name = (uint64_t)number << 32 | ((uint32_t)fd + 1);
 
 	/* The places are fewer than AW_OFFERS_MAX where fds are. */
 	close_memfd(atomic_exchange(place_of(number - aw_offers_places()), 0));

@@ -18,20 +18,15 @@ static enum aw_stat_path path_of(const struct aw_uqp *qp)
 	return !qp->in->is_socket && !qp->out->is_socket ? AW_STAT_PATH_MEMORY : AW_STAT_PATH_TCP;
 }
 
-static uint8_t waits_of(const struct aw_uqp *qp)
-{
-	bool room = qp->ud ? qp->ud->waits : qp->tx_blocked;
-
-	return (aw_rnr_waits(qp) ? AW_STAT_WAITS_RECEIVE : 0) | (room ? AW_STAT_WAITS_ROOM : 0) |
-	       (qp->starved ? AW_STAT_WAITS_MEMORY : 0);
-}
-
 void aw_stat_write_qp(const struct aw_uqp *qp)
 {
 	uint32_t state = qp->ud ? (uint32_t)qp->ud->state : (uint32_t)qp->core.state;
+	bool room = qp->ud ? qp->ud->waits : qp->tx_blocked;
+	uint8_t waits = (aw_rnr_waits(qp) ? AW_STAT_WAITS_RECEIVE : 0) |
+			(room ? AW_STAT_WAITS_ROOM : 0) | (qp->starved ? AW_STAT_WAITS_MEMORY : 0);
 
 	if (qp->stat)
-		aw_stat_set(&qp->stat->qp.now, AW_STAT_QP_NOW(state, waits_of(qp)));
+		aw_stat_set(&qp->stat->qp.now, AW_STAT_QP_NOW(state, waits));
 }
 
 void aw_stat_write_path(const struct aw_uqp *qp)

@@ -105,23 +105,6 @@ static void forget_cqes(struct aw_uqp *qp)
 	atomic_store_explicit(&qp->of_cq.unpolled, 0, memory_order_relaxed);
 }
 
-static int create_kind(struct aw_uqp *qp)
-{
-	return qp->attr.kind ? qp->attr.kind->create(qp) : 0;
-}
-
-static int open_kind(struct aw_uqp *qp)
-{
-	qp->qpn = qp->handle + AW_QPN_FIRST;
-	return qp->attr.kind ? qp->attr.kind->open(qp) : 0;
-}
-
-static void close_kind(struct aw_uqp *qp)
-{
-	if (qp->attr.kind)
-		qp->attr.kind->close(qp);
-}
-
 static void destroy_kind(struct aw_uqp *qp)
 {
 	if (qp->attr.kind)
@@ -134,7 +117,8 @@ static int enlist(struct aw_uqp *qp)
 	qp->handle = aw_table_insert(&qps, qp, NULL);
 	if (qp->handle == AW_TABLE_NONE)
 		return ENOMEM;
-	int err = open_kind(qp);
+	qp->qpn = qp->handle + AW_QPN_FIRST;
+	int err = qp->attr.kind ? qp->attr.kind->open(qp) : 0;
 
 	if (err)
 		aw_table_remove_wait(&qps, qp->handle);
@@ -163,7 +147,7 @@ int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 	if (err)
 		goto free_qp;
 	init_queues(qp);
-	err = create_kind(qp);
+	err = qp->attr.kind ? qp->attr.kind->create(qp) : 0;
 	if (err)
 		goto free_queues;
 	err = join_cqs(qp);
@@ -188,26 +172,18 @@ free_qp:
 }
 
 /*
- * An adapter has received what has come by now. A message that finds no receive here is refused: the peer would take it for
- * received, since this end's TCP has it.
+ * Called before the program ends the stream: posts that wait are sent, and a Terminate is sent without the answers that are
+ * due before it. In the roce persona a message that finds no receive is refused: an adapter has received what has come by
+ * now, and the peer takes it for received, since this end's TCP has it.
  */
-static void refuse_held(struct aw_uqp *qp)
+static void flush_before_end(struct aw_uqp *qp)
 {
-	if (!qp->by_rc || qp->fd < 0 || qp->peer_gone || qp->core.state != AW_QP_RTS ||
-	    aw_uqp_is_inherited(qp))
-		return;
-	qp->leaves = true;
-	aw_rnr_end(qp);
-	aw_uqp_serve(qp);
-}
-
-/*
- * Called when the program ends the stream: posts that wait are sent, and a Terminate is sent without the answers that are due
- * before it.
- */
-static void take_leave(struct aw_uqp *qp)
-{
-	refuse_held(qp);
+	if (qp->by_rc && qp->fd >= 0 && !qp->peer_gone && qp->core.state == AW_QP_RTS &&
+	    !aw_uqp_is_inherited(qp)) {
+		qp->leaves = true;
+		aw_rnr_end(qp);
+		aw_uqp_serve(qp);
+	}
 	if (aw_qp_drop_answers(&qp->core))
 		aw_uqp_push(qp);
 	else
@@ -222,8 +198,9 @@ static void take_leave(struct aw_uqp *qp)
  */
 void aw_uqp_destroy(struct aw_uqp *qp)
 {
-	close_kind(qp);
-	aw_uqp_with(qp->handle, take_leave);
+	if (qp->attr.kind)
+		qp->attr.kind->close(qp);
+	aw_uqp_with(qp->handle, flush_before_end);
 	aw_uqp_with(qp->handle, aw_uqp_note_end);
 	aw_table_remove_wait(&qps, qp->handle);
 	aw_lock(&qp->lock);
@@ -322,7 +299,7 @@ void aw_uqp_abort(struct aw_uqp *qp)
 	/* An adapter has received what has come by now. */
 	if (!qp->by_rc && qp->core.state < AW_QP_TERMINATE)
 		aw_uqp_serve(qp);
-	take_leave(qp);
+	flush_before_end(qp);
 	aw_qp_abort(&qp->core, AW_OK);
 	aw_uqp_serve(qp);
 	aw_uqp_unlock(qp);
@@ -376,24 +353,19 @@ void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells)
 	aw_uqp_unlock(qp);
 }
 
-/* Notifies the listeners that the stream has ended. The caller holds the lock, which is released meanwhile. */
-static void tell_of_reset(struct aw_uqp *qp)
-{
-	aw_uqp_note_end(qp);
-	aw_uqp_unlock(qp);
-	aw_lock(&qp->lock);
-	while (qp->delivering)
-		pthread_cond_wait(&qp->delivered, &qp->lock);
-}
-
 void aw_uqp_reset(struct aw_uqp *qp)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 
 	aw_lock(&qp->lock);
-	take_leave(qp);
+	flush_before_end(qp);
 	aw_uqp_drop_socket(qp);
-	tell_of_reset(qp);
+	/* The listeners hear that the stream has ended before it is forgotten. */
+	aw_uqp_note_end(qp);
+	aw_uqp_unlock(qp);
+	aw_lock(&qp->lock);
+	while (qp->delivering)
+		pthread_cond_wait(&qp->delivered, &qp->lock);
 	free(qp->reads);
 	qp->reads = NULL;
 	aw_mw_forget_qp(&qp->of_mw);

@@ -31,12 +31,6 @@ static void fork_parent(void)
 	aw_table_fork_parent(qps);
 }
 
-static bool is_of_parent(const struct aw_uqp *qp)
-{
-	return atomic_load_explicit(&qp->generation, memory_order_relaxed) + 1 ==
-	       aw_fork_generation();
-}
-
 /*
  * Gives up the child's copies of the parent's streams' sockets, which would keep the connections up when the parent's process
  * ends. The inherited QPs still name the fds: another file takes their numbers. The parent has done so with those that it had
@@ -52,7 +46,8 @@ static void leave_streams(void)
 	if (none < 0)
 		return;
 	for (uint32_t at = 0; (qp = aw_table_walk(qps, &at, end)); aw_table_put(qps, at++))
-		if (qp->fd >= 0 && is_of_parent(qp))
+		if (qp->fd >= 0 && atomic_load_explicit(&qp->generation, memory_order_relaxed) ==
+					   aw_fork_generation() - 1)
 			(void)syscall(SYS_dup3, none, qp->fd, O_CLOEXEC);
 	aw_close_now(none);
 }

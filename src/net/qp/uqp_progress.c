@@ -65,23 +65,18 @@ void aw_uqp_on_deadline(uint32_t handle)
 	aw_uqp_with(handle, meet_deadline);
 }
 
-/* With the list's lock and the QP's. False: the kernel has no memory for the epoll set, and the QP stays. */
-static bool take_back(struct aw_uqp *qp)
-{
-	if (aw_uqp_listen_again(qp) != 0)
-		return false;
-	aw_serving_take_back(qp);
-	return true;
-}
-
 /* With the list's lock and the QP's: asks, and moves the QP. True when the QP is to be served now. */
 static bool judge(struct aw_uqp *qp, enum aw_serve_cause cause, struct aw_serve_seen *seen)
 {
 	struct aw_serve_plan plan = aw_serve_plan(cause, seen, 0);
 
-	if (plan.next != seen->server && !take_back(qp)) {
-		seen->stuck = true;
-		plan = aw_serve_plan(cause, seen, 0);
+	if (plan.next != seen->server) {
+		/* The kernel may have no memory for the epoll set; then the QP stays. */
+		seen->stuck = aw_uqp_listen_again(qp) != 0;
+		if (seen->stuck)
+			plan = aw_serve_plan(cause, seen, 0);
+		else
+			aw_serving_take_back(qp);
 	}
 	if (plan.look_again)
 		aw_serving_look_again();

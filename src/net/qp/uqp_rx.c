@@ -33,21 +33,17 @@ void aw_uqp_read_rest(struct aw_uqp *qp)
 
 /*
  * A program may end as soon as it has what it waited for, before its end has answered our last
- * request: bytes that its TCP has acknowledged count as received.
+ * request: where the end is quiet, bytes that its TCP has acknowledged count as received.
  */
-static void close_quietly(struct aw_uqp *qp)
+void aw_uqp_peer_closed(struct aw_uqp *qp, size_t rest)
 {
+	if (!aw_uqp_ends_quietly(qp)) {
+		aw_qp_peer_closed(&qp->core, rest);
+		return;
+	}
 	if (qp->out->has_taken_all(qp))
 		aw_qp_taken(&qp->core);
 	qp->lost = true;
-}
-
-void aw_uqp_peer_closed(struct aw_uqp *qp, size_t rest)
-{
-	if (aw_uqp_ends_quietly(qp))
-		close_quietly(qp);
-	else
-		aw_qp_peer_closed(&qp->core, rest);
 }
 
 void aw_uqp_starve(struct aw_uqp *qp)

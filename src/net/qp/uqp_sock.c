@@ -119,27 +119,19 @@ static void drop_watch(struct aw_uqp_watch **watch)
 	*watch = NULL;
 }
 
-static int start_watched(struct aw_uqp *qp, const struct aw_uqp_socket *to,
-			 const struct aw_uqp_calls *calls)
-{
-	int err = make_watch(qp, to, EPOLLIN, calls, &qp->watch);
-
-	if (!err && to->start)
-		err = aw_replied_start(qp, to);
-	if (err)
-		drop_watch(&qp->watch);
-	return err;
-}
-
 int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream,
 		       const struct aw_uqp_calls *calls)
 {
 	int err = make_reads(qp, stream);
 
 	if (!err)
-		err = start_watched(qp, to, calls);
-	if (err)
+		err = make_watch(qp, to, EPOLLIN, calls, &qp->watch);
+	if (!err && to->start)
+		err = aw_replied_start(qp, to);
+	if (err) {
+		drop_watch(&qp->watch);
 		return err;
+	}
 	qp->fd = to->fd;
 	qp->attached = true;
 	atomic_store_explicit(&qp->generation, aw_fork_generation(), memory_order_relaxed);
@@ -267,27 +259,18 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	aw_stat_stream_gone(qp);
 }
 
-/*
- * While pollers serve a QP whose stream goes through memory, the socket notifies only of the end.
- */
-static uint32_t wanted(struct aw_uqp *qp)
-{
-	bool is_polled = aw_serving_is_polled(&qp->serving) && !qp->in->is_socket;
-
-	return is_polled ? qp->in->polled(qp) : qp->in->listens_for(qp);
-}
-
 /* Where the kernel has no memory to listen to the socket, a deadline brings the next try; an ending has one already. */
 static void listen_for(struct aw_uqp *qp)
 {
-	uint32_t events;
+	/* While pollers serve a QP whose stream goes through memory, the socket notifies only of the end. */
+	bool tells_end = aw_serving_is_polled(&qp->serving) && !qp->in->is_socket;
 
 	listen_for_bells(qp);
-	events = wanted(qp);
+	uint32_t events = tells_end ? qp->in->polled(qp) : qp->in->listens_for(qp);
+
 	if (events == qp->listens_for)
 		return;
-	if ((!aw_serving_is_away(&qp->serving) ||
-	     (aw_serving_is_polled(&qp->serving) && !qp->in->is_socket)) &&
+	if ((!aw_serving_is_away(&qp->serving) || tells_end) &&
 	    aw_watch_events(&qp->watch->watch, events) != 0) {
 		qp->starved = !qp->ending.begun;
 		return;
@@ -300,31 +283,25 @@ static void listen_for(struct aw_uqp *qp)
 		aw_serving_lost_reach(qp);
 }
 
-static void tell_starving(struct aw_uqp *qp)
-{
-	if (!qp->starving_told)
-		aw_log(AW_LOG_WARN, "qp 0x%x waits for memory for a buffer", qp->qpn);
-	qp->starving_told = true;
-}
-
-static uint32_t retry_ms(const struct aw_uqp *qp)
-{
-	if (qp->starved)
-		return AW_MEMORY_RETRY_MS;
-	return aw_rnr_waits(qp) ? aw_rnr_retry_ms(qp) : AW_TURN_RETRY_MS;
-}
-
 /* A shortage that no event ends is tried again later. A post in between does not put that off. */
 static void await_retry(struct aw_uqp *qp)
 {
-	if (!qp->starved && !aw_rnr_waits(qp) && !aw_carrier_owes_turn(qp))
-		return;
+	uint32_t retry_ms = AW_TURN_RETRY_MS;
+
 	if (qp->starved)
-		tell_starving(qp);
+		retry_ms = AW_MEMORY_RETRY_MS;
+	else if (aw_rnr_waits(qp))
+		retry_ms = aw_rnr_retry_ms(qp);
+	else if (!aw_carrier_owes_turn(qp))
+		return;
+	if (qp->starved && !qp->starving_told) {
+		aw_log(AW_LOG_WARN, "qp 0x%x waits for memory for a buffer", qp->qpn);
+		qp->starving_told = true;
+	}
 	if (qp->retry_due)
 		return;
 	qp->retry_due = true;
-	aw_watch_deadline(&qp->watch->watch, retry_ms(qp));
+	aw_watch_deadline(&qp->watch->watch, retry_ms);
 }
 
 int aw_uqp_listen_again(struct aw_uqp *qp)
@@ -498,12 +475,6 @@ static void receive(struct aw_uqp *qp, bool polled)
 		qp->in->receive(qp, polled);
 }
 
-static bool is_about_to_use(const struct aw_uqp *qp)
-{
-	return qp->by_rc && (!qp->touched || aw_rnr_waits(qp)) && !qp->lost &&
-	       qp->core.sq.next != qp->core.sq.tail;
-}
-
 /*
  * The peer's QP may have been reset, and connect again: a WR that went onto the old stream would be
  * lost. So a QP looks for the end of an unused stream before its first message, also behind what
@@ -513,9 +484,12 @@ static void look_for_end(struct aw_uqp *qp)
 {
 	uint64_t before;
 
+	if (!qp->by_rc)
+		return;
 	do {
 		before = qp->core.rx_pos;
-		if (is_about_to_use(qp))
+		if ((!qp->touched || aw_rnr_waits(qp)) && !qp->lost &&
+		    qp->core.sq.next != qp->core.sq.tail)
 			receive(qp, false);
 	} while (qp->core.rx_pos != before);
 }
