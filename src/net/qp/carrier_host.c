@@ -244,16 +244,6 @@ static bool take_turn(struct aw_uqp *qp, size_t *used)
 	return false;
 }
 
-static void receive_held(struct aw_uqp *qp)
-{
-	struct aw_stage *stage = aw_uqp_take_stage(qp);
-
-	if (!stage)
-		return;
-	aw_uqp_retry_held(qp, stage);
-	aw_uqp_leave_stage(qp, stage);
-}
-
 static void receive(struct aw_uqp *qp, bool polled)
 {
 	struct aw_host_ring *ring = qp->ring;
@@ -261,8 +251,12 @@ static void receive(struct aw_uqp *qp, bool polled)
 
 	if (!polled)
 		drain_bells(qp);
-	if (qp->core.rx_held)
-		receive_held(qp);
+	struct aw_stage *held = qp->core.rx_held ? aw_uqp_take_stage(qp) : NULL;
+
+	if (held) {
+		aw_uqp_retry_held(qp, held);
+		aw_uqp_leave_stage(qp, held);
+	}
 	do {
 		used = 0;
 	} while (aw_uqp_may_read(qp) && take_turn(qp, &used) && (taken += used) < TURN_BYTES);

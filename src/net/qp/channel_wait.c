@@ -105,28 +105,10 @@ static bool interrupts(void)
 	return false;
 }
 
-/* Serves all QPs that woke the thread, so that none starves behind another. True with an event. */
-static bool serve(struct aw_channel *ch, const struct epoll_event *ready, int n, void **object,
-		  int *kind)
-{
-	aw_channel_hold(ch);
-	for (int i = 0; i < n; i++)
-		if (ready[i].data.u64 != AW_CHANNEL_EVENT)
-			aw_uqp_on_wake((uint32_t)ready[i].data.u64);
-	return aw_channel_release(ch, object, kind);
-}
-
-/* The QPs that may have woken the thread: the only one, without a system call, or all that are ready. */
-static int find_ready(struct aw_channel *ch, struct epoll_event *ready)
-{
-	uint32_t only = atomic_load_explicit(&ch->only_qp, memory_order_relaxed);
-
-	if (only == AW_CHANNEL_MANY)
-		return epoll_wait(ch->epfd, ready, EVENTS_MAX, 0);
-	ready->data.u64 = only;
-	return 1;
-}
-
+/*
+ * Serves all QPs that woke the thread, so that none starves behind another, until there is an event. The only QP that
+ * waiters serve is known without a system call.
+ */
 static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **object, int *kind)
 {
 	struct epoll_event ready[EVENTS_MAX];
@@ -139,7 +121,17 @@ static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **objec
 			return errno;
 		if (n == 0)
 			return ETIMEDOUT;
-	} while (!serve(ch, ready, n < 0 ? 0 : find_ready(ch, ready), object, kind));
+		uint32_t only = atomic_load_explicit(&ch->only_qp, memory_order_relaxed);
+
+		if (n > 0 && only == AW_CHANNEL_MANY)
+			n = epoll_wait(ch->epfd, ready, EVENTS_MAX, 0);
+		else if (n > 0)
+			ready[0].data.u64 = only;
+		aw_channel_hold(ch);
+		for (int i = 0; i < n; i++)
+			if (ready[i].data.u64 != AW_CHANNEL_EVENT)
+				aw_uqp_on_wake((uint32_t)ready[i].data.u64);
+	} while (!aw_channel_release(ch, object, kind));
 	return 0;
 }
 

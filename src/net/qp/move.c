@@ -87,13 +87,6 @@ static struct aw_host_ring *open_ring(const struct aw_uqp *qp, const uint8_t *he
 	return ring;
 }
 
-static void take_hello(struct aw_uqp *qp, const uint8_t *hello)
-{
-	qp->ring = open_ring(qp, hello, qp->move.due.data);
-	qp->move.due.kind = MOVE_VERDICT;
-	qp->move.state = qp->ring ? AW_MOVE_LEAVES : AW_MOVE_NEVER;
-}
-
 static void refuse(struct aw_uqp *qp)
 {
 	aw_qp_terminate(&qp->core, AW_E_DDP_UNTAGGED_VERSION);
@@ -124,12 +117,15 @@ bool aw_move_take(struct aw_uqp *qp)
 	if (msg.kind == MOVE_MSG_NONE)
 		return false;
 	qp->core.move.kind = MOVE_MSG_NONE;
-	if (msg.kind == MOVE_HELLO && qp->move.state == AW_MOVE_AWAITS)
-		take_hello(qp, msg.data);
-	else if (msg.kind == MOVE_VERDICT && qp->move.state == AW_MOVE_OFFERED &&
-		 qp->move.due.kind == MOVE_MSG_NONE)
+	if (msg.kind == MOVE_HELLO && qp->move.state == AW_MOVE_AWAITS) {
+		qp->ring = open_ring(qp, msg.data, qp->move.due.data);
+		qp->move.due.kind = MOVE_VERDICT;
+		qp->move.state = qp->ring ? AW_MOVE_LEAVES : AW_MOVE_NEVER;
+	} else if (msg.kind == MOVE_VERDICT && qp->move.state == AW_MOVE_OFFERED &&
+		   qp->move.due.kind == MOVE_MSG_NONE) {
 		take_verdict(qp, msg.data);
-	else if (msg.kind == MOVE_LAST && qp->move.state == AW_MOVE_LEAVES && !qp->out->is_socket) {
+	} else if (msg.kind == MOVE_LAST && qp->move.state == AW_MOVE_LEAVES &&
+		   !qp->out->is_socket) {
 		qp->move.state = AW_MOVE_NEVER;
 		aw_carrier_move_in(qp);
 	} else {

@@ -47,19 +47,14 @@ static void forget_polls(struct aw_uqp *qp)
 	qp->serving.spins_seen = turns_of(&spinners);
 }
 
-/* Where the process has more CPUs than a set holds, the call fails. */
-static void count_cpus(void)
+void aw_serving_begin(struct aw_uqp *qp)
 {
+	/* Where the process has more CPUs than a set holds, the call fails. */
 	cpu_set_t cpus;
 	bool few = sched_getaffinity(getpid(), sizeof(cpus), &cpus) == 0 &&
 		   CPU_COUNT(&cpus) <= AW_SPIN_CPUS_MAX;
 
 	atomic_store_explicit(&has_few_cpus, few, memory_order_relaxed);
-}
-
-void aw_serving_begin(struct aw_uqp *qp)
-{
-	count_cpus();
 	forget_polls(qp);
 	qp->serving.unreachable = false;
 	aw_serve_go(&qp->serving.server, AW_SERVER_PROGRESS);
@@ -80,14 +75,6 @@ static struct aw_channel *channel_of(const struct aw_uqp *qp)
 	return b->armed == AW_ARM_NONE ? a->channel : NULL;
 }
 
-static bool is_place_free(void)
-{
-	for (int i = 0; i < AW_SPIN_QPS_MAX; i++)
-		if (aw_serving_spinner_qp(i) == AW_TABLE_NONE)
-			return true;
-	return false;
-}
-
 struct aw_serve_seen aw_serving_at_arrival(struct aw_uqp *qp, uint64_t now_ns,
 					   struct aw_channel **channel)
 {
@@ -100,7 +87,8 @@ struct aw_serve_seen aw_serving_at_arrival(struct aw_uqp *qp, uint64_t now_ns,
 		return seen;
 	seen.polls = polls_of(qp) - qp->serving.polls_seen;
 	seen.spins = turns_of(&spinners) - qp->serving.spins_seen;
-	seen.spinner_free = is_place_free();
+	for (int i = 0; i < AW_SPIN_QPS_MAX; i++)
+		seen.spinner_free |= aw_serving_spinner_qp(i) == AW_TABLE_NONE;
 	forget_polls(qp);
 
 	struct aw_channel *ch = seen.unreachable ? NULL : channel_of(qp);

@@ -181,16 +181,6 @@ static int move_bell(struct aw_uqp *qp, struct aw_channel *ch, enum aw_bell_set 
 	return 0;
 }
 
-/* The ring has pipes, which it gets within a turn or post. Without memory to watch one they are closed, and bells go over TCP. */
-static void watch_bells(struct aw_uqp *qp)
-{
-	const struct aw_uqp_socket pipe = { .fd = qp->ring->bells.own, .peer = &qp->watch->peer };
-
-	qp->bell_set = AW_BELL_NOWHERE;
-	if (make_watch(qp, &pipe, 0, qp->watch->calls, &qp->bell_watch) != 0)
-		aw_bells_close(&qp->ring->bells);
-}
-
 /*
  * Nobody rings for pollers, so a pipe stays where it was before the QP went to them. Where the
  * kernel has no memory to move the pipe, the bells are read when the next try comes.
@@ -201,8 +191,15 @@ static void listen_for_bells(struct aw_uqp *qp)
 	bool polled = aw_serving_is_polled(&qp->serving);
 	enum aw_bell_set set = qp->serving.channel ? AW_BELL_CHANNEL : AW_BELL_ENGINE;
 
-	if (!qp->bell_watch && qp->ring && qp->ring->bells.own >= 0)
-		watch_bells(qp);
+	/* The ring gets its pipes within a turn or post. Without memory to watch one they are closed, and bells go over TCP. */
+	if (!qp->bell_watch && qp->ring && qp->ring->bells.own >= 0) {
+		const struct aw_uqp_socket pipe = { .fd = qp->ring->bells.own,
+						    .peer = &qp->watch->peer };
+
+		qp->bell_set = AW_BELL_NOWHERE;
+		if (make_watch(qp, &pipe, 0, qp->watch->calls, &qp->bell_watch) != 0)
+			aw_bells_close(&qp->ring->bells);
+	}
 	if (!qp->bell_watch)
 		return;
 	if (!polled && move_bell(qp, qp->serving.channel, heard ? set : AW_BELL_NOWHERE) != 0)

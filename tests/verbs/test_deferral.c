@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Programs that post one at a time and poll: what they see is the same whether posts are held or not.
+// Programs that post one at a time and poll: what they see is the same whether posts wait for a poll or not.
 #include "pair.h"
 
 #include "net/qp/uqp.h"
@@ -16,7 +16,7 @@ enum {
 	TSAN_TRIES = 10000,
 };
 
-/* On a slow machine a post takes longer than AW_BURST_GAP_NS with the thread sanitizer, and none is held. */
+/* On a slow machine a post takes longer than AW_BURST_GAP_NS with the thread sanitizer, and none waits. */
 #ifdef __SANITIZE_THREAD__
 #define IS_TSAN true
 #else
@@ -31,7 +31,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static bool holds(const struct pair *p)
+static bool has_waiting(const struct pair *p)
 {
 	struct aw_uqp *uqp = avb_qp_uqp(p->a.qp);
 
@@ -91,10 +91,10 @@ static void await_octet(const struct pair *p, size_t offset, uint8_t octet)
 }
 
 /*
- * A lone Write, then one of one octet that is held; that octet. Late is tried again. False: none of as many as TSAN_TRIES
- * was held with the thread sanitizer.
+ * A lone Write, then one of one octet that waits; that octet. Late is tried again. False: none of as many as TSAN_TRIES
+ * waited with the thread sanitizer.
  */
-static bool hold_one(struct pair *p, uint8_t *octet)
+static bool defer_one(struct pair *p, uint8_t *octet)
 {
 	uint64_t start = now_ns();
 	int tries = 0;
@@ -108,7 +108,7 @@ static bool hold_one(struct pair *p, uint8_t *octet)
 		trust(p);
 		p->a.memory[0]++;
 		assert_int_equal(post(p, 0, 1, IBV_SEND_SIGNALED), 0);
-	} while (!holds(p));
+	} while (!has_waiting(p));
 	*octet = p->a.memory[0];
 	return true;
 }
@@ -153,9 +153,9 @@ static void windows__complete_in_order(void **state)
  * as that pays for. Where the peer takes the CPU over at once, it seems now and then to have polled
  * right behind the posts.
  */
-static void flag_behind_data__is_not_held_for_long(void **state)
+static void flag_behind_data__does_not_wait_for_long(void **state)
 {
-	uint32_t held = 0;
+	uint32_t waited = 0;
 	struct pair p;
 
 	pair_make(&p, *state, NULL);
@@ -166,61 +166,61 @@ static void flag_behind_data__is_not_held_for_long(void **state)
 		p.a.memory[0] = (uint8_t)round;
 		assert_int_equal(post(&p, OCTETS, OCTETS, 0), 0);
 		assert_int_equal(post(&p, 0, 1, IBV_SEND_SIGNALED), 0);
-		held += holds(&p);
+		waited += has_waiting(&p);
 		await_octet(&p, 0, (uint8_t)round);
 		while (now_ns() - start < 20000)
 			;
 		drain(&p);
 	}
-	assert_in_range(held, 0, (AW_CREDIT_MAX + ROUNDS) / AW_CREDIT_PRICE);
+	assert_in_range(waited, 0, (AW_CREDIT_MAX + ROUNDS) / AW_CREDIT_PRICE);
 	pair_destroy(&p);
 }
 
-static void held__leaves_before_memory_is_deregistered(void **state)
+static void waiting__leaves_before_memory_is_deregistered(void **state)
 {
 	struct pair p;
 	struct ibv_mr *mr;
 	uint8_t octet;
-	bool is_held;
+	bool waits;
 
 	pair_make(&p, *state, NULL);
 	mr = ibv_reg_mr(p.f->pd, p.a.memory, 1, 0);
 	assert_non_null(mr);
-	is_held = hold_one(&p, &octet);
+	waits = defer_one(&p, &octet);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
-	assert_false(holds(&p));
-	if (is_held)
+	assert_false(has_waiting(&p));
+	if (waits)
 		await_octet(&p, 0, octet);
 	pair_destroy(&p);
-	if (!is_held)
+	if (!waits)
 		skip();
 }
 
-static void held__leaves_before_the_reset(void **state)
+static void waiting__leaves_before_the_reset(void **state)
 {
 	struct pair p;
 	uint8_t octet;
-	bool is_held;
+	bool waits;
 
 	pair_make(&p, *state, NULL);
-	is_held = hold_one(&p, &octet);
+	waits = defer_one(&p, &octet);
 	assert_int_equal(qp_move(p.a.qp, IBV_QPS_RESET), 0);
-	if (is_held)
+	if (waits)
 		await_octet(&p, 0, octet);
 	pair_destroy(&p);
-	if (!is_held)
+	if (!waits)
 		skip();
 }
 
 int main(void)
 {
-#define HOLD_TEST(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+#define DEFERRAL_TEST(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
-		HOLD_TEST(windows__complete_in_order),
-		HOLD_TEST(flag_behind_data__is_not_held_for_long),
-		HOLD_TEST(held__leaves_before_memory_is_deregistered),
-		HOLD_TEST(held__leaves_before_the_reset),
+		DEFERRAL_TEST(windows__complete_in_order),
+		DEFERRAL_TEST(flag_behind_data__does_not_wait_for_long),
+		DEFERRAL_TEST(waiting__leaves_before_memory_is_deregistered),
+		DEFERRAL_TEST(waiting__leaves_before_the_reset),
 	};
 
-	return cmocka_run_group_tests_name("hold", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("deferral", tests, NULL, NULL);
 }

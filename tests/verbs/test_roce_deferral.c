@@ -89,7 +89,7 @@ static void end(struct two *t)
 	two_destroy(t);
 }
 
-static void ride__is_earned(void **state)
+static void ack__is_earned(void **state)
 {
 	int trips = 0;
 	struct two t;
@@ -104,7 +104,7 @@ static void ride__is_earned(void **state)
 }
 
 /* One system call has both: a finds its completion and the message at one poll. */
-static void ride__with_the_answer(void **state)
+static void ack__with_the_answer(void **state)
 {
 	struct ibv_wc wc;
 	struct two t;
@@ -118,7 +118,7 @@ static void ride__with_the_answer(void **state)
 	end(&t);
 }
 
-static void ride__no_longer_than_a_poll_in_vain(void **state)
+static void ack__no_longer_than_a_poll_in_vain(void **state)
 {
 	struct two t;
 
@@ -128,7 +128,7 @@ static void ride__no_longer_than_a_poll_in_vain(void **state)
 	end(&t);
 }
 
-static void ride__not_while_the_program_may_sleep(void **state)
+static void ack__not_while_the_program_may_sleep(void **state)
 {
 	struct two t;
 
@@ -138,7 +138,7 @@ static void ride__not_while_the_program_may_sleep(void **state)
 	end(&t);
 }
 
-static void ride__ends_with_the_qp(void **state)
+static void ack__ends_with_the_qp(void **state)
 {
 	struct two t;
 
@@ -149,7 +149,7 @@ static void ride__ends_with_the_qp(void **state)
 }
 
 /* An adapter has received what has come before its program moves the QP: the peer hears of that as well. */
-static void ride__not_beyond_an_error(void **state)
+static void ack__not_beyond_an_error(void **state)
 {
 	struct ibv_wc wc;
 	struct two t;
@@ -170,7 +170,7 @@ static void ride__not_beyond_an_error(void **state)
 }
 
 /* Nobody polls b any more. */
-static void ride__the_progress_thread_sends_it(void **state)
+static void ack__the_progress_thread_sends_it(void **state)
 {
 	struct two t;
 
@@ -181,7 +181,7 @@ static void ride__the_progress_thread_sends_it(void **state)
 }
 
 /* Who only takes what comes is never waited for, though its credits were plenty. */
-static void ride__not_where_nothing_is_answered(void **state)
+static void ack__not_where_nothing_is_answered(void **state)
 {
 	struct two t;
 
@@ -209,14 +209,14 @@ static void ride__not_where_nothing_is_answered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(ride__is_earned),
-		WITH(ride__with_the_answer),
-		WITH(ride__no_longer_than_a_poll_in_vain),
-		WITH(ride__not_while_the_program_may_sleep),
-		WITH(ride__ends_with_the_qp),
-		WITH(ride__not_beyond_an_error),
-		WITH(ride__the_progress_thread_sends_it),
-		WITH(ride__not_where_nothing_is_answered),
+		WITH(ack__is_earned),
+		WITH(ack__with_the_answer),
+		WITH(ack__no_longer_than_a_poll_in_vain),
+		WITH(ack__not_while_the_program_may_sleep),
+		WITH(ack__ends_with_the_qp),
+		WITH(ack__not_beyond_an_error),
+		WITH(ack__the_progress_thread_sends_it),
+		WITH(ack__not_where_nothing_is_answered),
 	};
 
 	walk_persona();
