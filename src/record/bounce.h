@@ -11,7 +11,7 @@
 
 #include "record/record.h"
 
-#define AW_BOUNCE_BYTES ((size_t)AW_RECORD_FRAMES * AW_FRAME_MAX)
+#define AW_BOUNCE_BYTES ((size_t)AW_RECORD_FPDUS * AW_FPDU_MAX)
 #define AW_BOUNCE_PIECES 256u
 /* FPDUs up to this length together stand in the record itself, whose memory a connection keeps. */
 #define AW_BOUNCE_SMALL 4096u

@@ -14,9 +14,9 @@ struct due {
 
 size_t aw_lowat_bytes(size_t payload)
 {
-	size_t whole = payload / AW_FRAME_PAYLOAD_MAX, rest = payload % AW_FRAME_PAYLOAD_MAX;
+	size_t whole = payload / AW_FPDU_PAYLOAD_MAX, rest = payload % AW_FPDU_PAYLOAD_MAX;
 
-	return whole * aw_frame_len(AW_FRAME_PAYLOAD_MAX) + (rest ? aw_frame_len(rest) : 0);
+	return whole * aw_fpdu_len(AW_FPDU_PAYLOAD_MAX) + (rest ? aw_fpdu_len(rest) : 0);
 }
 
 void aw_lowat_set(struct aw_record_rx *rx, int fd, size_t bytes)
@@ -35,9 +35,9 @@ static struct due due_next(const struct aw_record_rx *rx)
 	struct due due = { 0 };
 	size_t len;
 
-	if (rx->have < FPDU_LEN_FIELD || !aw_frame_payload(rx->bytes, &due.payload))
+	if (rx->have < FPDU_LEN_FIELD || !aw_fpdu_payload(rx->bytes, &due.payload))
 		return due;
-	len = aw_frame_len(due.payload);
+	len = aw_fpdu_len(due.payload);
 	due.bytes = rx->have < len ? len - rx->have : 1;
 	if (rx->held)
 		due.payload -= rx->given;

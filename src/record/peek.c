@@ -78,14 +78,14 @@ static bool next_payload(struct view *view, struct iovec *payload)
 	uint8_t *head = view->bytes + view->at;
 	size_t len, left = view->len - view->at;
 
-	if (left < FPDU_LEN_FIELD || !aw_frame_payload(head, &len) || left < aw_frame_len(len))
+	if (left < FPDU_LEN_FIELD || !aw_fpdu_payload(head, &len) || left < aw_fpdu_len(len))
 		return false;
-	*payload = (struct iovec){ head + AW_FRAME_HEAD, len };
-	if (!aw_frame_is_right(head, len) || aw_frame_judge(head, view->msn))
+	*payload = (struct iovec){ head + AW_FPDU_HEAD, len };
+	if (!aw_fpdu_is_right(head, len) || aw_fpdu_judge(head, view->msn))
 		return false;
-	view->urgent |= aw_frame_is_urgent(head);
+	view->urgent |= aw_fpdu_is_urgent(head);
 	view->msn++;
-	view->at += aw_frame_len(len);
+	view->at += aw_fpdu_len(len);
 	return true;
 }
 
@@ -96,7 +96,7 @@ static bool next_payload(struct view *view, struct iovec *payload)
 static bool is_at_mark(const struct aw_record *record, int fd, const struct view *view)
 {
 	return view->at + AW_URGENT_FRONT == record->rx.have &&
-	       aw_frame_is_urgent(view->bytes + view->at) && aw_urgent_is_at_pointer(fd);
+	       aw_fpdu_is_urgent(view->bytes + view->at) && aw_urgent_is_at_pointer(fd);
 }
 
 /*
@@ -133,9 +133,9 @@ static void await_behind(struct aw_record *record, int fd, const struct view *vi
 	size_t len;
 
 	if (view->len - view->at < FPDU_LEN_FIELD ||
-	    !aw_frame_payload(view->bytes + view->at, &len) || len == 0)
+	    !aw_fpdu_payload(view->bytes + view->at, &len) || len == 0)
 		len = 1;
-	aw_lowat_set(&record->rx, fd, AW_URGENT_LEN - AW_URGENT_FRONT + aw_frame_len(len));
+	aw_lowat_set(&record->rx, fd, AW_URGENT_LEN - AW_URGENT_FRONT + aw_fpdu_len(len));
 }
 
 /*
@@ -147,12 +147,12 @@ static size_t due_behind(const struct aw_record *record, const struct view *view
 	const uint8_t *head = view->bytes + view->at;
 	size_t known = view->len - view->at, need = aw_lowat_bytes(left), payload;
 
-	if (known >= AW_FRAME_HEAD && aw_frame_is_urgent(head))
+	if (known >= AW_FPDU_HEAD && aw_fpdu_is_urgent(head))
 		return 0;
 	if (known >= FPDU_LEN_FIELD) {
-		if (!aw_frame_payload(head, &payload) || known >= aw_frame_len(payload))
+		if (!aw_fpdu_payload(head, &payload) || known >= aw_fpdu_len(payload))
 			return 0;
-		need = need < aw_frame_len(payload) ? aw_frame_len(payload) : need;
+		need = need < aw_fpdu_len(payload) ? aw_fpdu_len(payload) : need;
 	}
 	return view->at + need - record->rx.have;
 }
@@ -246,7 +246,7 @@ static bool is_cut_short(const struct aw_record_rx *rx, const struct view *view,
 {
 	return rx->in_line && view->len < rx->have + in_socket &&
 	       view->len - view->at == AW_URGENT_FRONT &&
-	       aw_frame_is_urgent(view->bytes + view->at) && view->len <= sizeof(rx->bytes);
+	       aw_fpdu_is_urgent(view->bytes + view->at) && view->len <= sizeof(rx->bytes);
 }
 
 /*

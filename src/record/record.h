@@ -52,12 +52,12 @@
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
 
-#include "record/frame.h"
+#include "record/fpdu.h"
 
 #include <poll.h>
 #include <sys/socket.h>
 
-#define AW_RECORD_FRAMES 16 /* FPDUs that one call sends or receives */
+#define AW_RECORD_FPDUS 16 /* FPDUs that one call sends or receives */
 
 /* The calls that a record makes; the C library's names may be the caller's own wrappers. */
 struct aw_record_calls {
@@ -116,9 +116,9 @@ struct aw_record_rx {
 	bool ended; /* only the stream's end, or an error, is still to come */
 	/* The program has called shutdown(SHUT_RD) or had the connection's error: an end that TCP shows need not be the stream's. */
 	bool shut;
-	enum aw_error verdict; /* the peer's fault, for aw_record_end to tell; AW_OK */
+	enum aw_error fault; /* the peer's fault, for aw_record_end to tell; AW_OK */
 	/* Of the next FPDU; of others behind it where the program counts beyond an urgent byte. */
-	uint8_t bytes[8 * AW_FRAME_MAX];
+	uint8_t bytes[8 * AW_FPDU_MAX];
 };
 
 /* A note of the FPDUs that a process is about to send, in case it is killed (record/intent.h). */
@@ -126,7 +126,7 @@ struct aw_record_intent {
 	bool open; /* the rest holds, and other fields of aw_record_tx may be half written */
 	uint32_t msn, rest_at, rest, sent; /* of aw_record_tx before the call */
 	uint32_t count; /* FPDUs of the call; 0: it sends the rest */
-	uint32_t lens[AW_RECORD_FRAMES]; /* bytes of each */
+	uint32_t lens[AW_RECORD_FPDUS]; /* bytes of each */
 };
 
 struct aw_record_tx {
@@ -141,7 +141,7 @@ struct aw_record_tx {
 	bool ended; /* sending is EPIPE from here on */
 	bool fin_due; /* the program has shut the stream down; the rest goes out first */
 	int error; /* an errno that a send with bytes could not return: the next one's; or 0 */
-	uint8_t bytes[AW_FRAME_MAX];
+	uint8_t bytes[AW_FPDU_MAX];
 };
 
 struct aw_record {
@@ -209,7 +209,7 @@ enum {
  * Like recvmsg on a non-blocking stream socket: the bytes received, 0 at the stream's end, or a
  * negative errno. Fewer bytes than there is room for mean that the socket had no more, or that the
  * next byte is urgent (AW_MARK_FRONT). flags: AW_RECORD_GOES_ON. A fault of the peer is -EPROTO;
- * its Terminate, or an end within an FPDU, is -ECONNRESET. After either, rx.verdict is set, and
+ * its Terminate, or an end within an FPDU, is -ECONNRESET. After either, rx.fault is set, and
  * aw_record_end is due.
  */
 ssize_t aw_record_receive(struct aw_record *record, int fd, const struct iovec *iov, int count,
@@ -276,7 +276,7 @@ int aw_record_flush(struct aw_record *record, int fd);
 bool aw_record_recover(struct aw_record *record, int fd);
 
 /*
- * Tells the peer rx.verdict by a Terminate (RFC 5040 4.8), unless the peer has ended the stream
+ * Tells the peer rx.fault by a Terminate (RFC 5040 4.8), unless the peer has ended the stream
  * first, and ends the connection. Part of the tx half.
  */
 void aw_record_end(struct aw_record *record, int fd);

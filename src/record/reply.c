@@ -113,7 +113,7 @@ static int reply_check(struct aw_record_rx *rx, size_t *want)
 	case AW_STARTUP_WRONG:
 		break;
 	}
-	rx->verdict = AW_E_MPA_CLOSED; /* no stream has begun in which a Terminate could be sent */
+	rx->fault = AW_E_MPA_CLOSED; /* no stream has begun in which a Terminate could be sent */
 	return -EPROTO;
 }
 

@@ -79,17 +79,17 @@ ssize_t aw_rx_take_last(struct aw_record_rx *rx, int fd, void *byte)
  */
 static int note_fault(struct aw_record_rx *rx, enum aw_error error)
 {
-	rx->verdict = error;
+	rx->fault = error;
 	return error == AW_E_MPA_CLOSED ? -ECONNRESET : -EPROTO;
 }
 
-int aw_rx_check(struct aw_record *record, const uint8_t *frame, size_t payload)
+int aw_rx_check(struct aw_record *record, const uint8_t *fpdu, size_t payload)
 {
 	struct aw_record_rx *rx = &record->rx;
 	enum aw_error error = AW_E_MPA_CRC;
 
-	if (aw_frame_is_right(frame, payload))
-		error = aw_frame_judge(frame, rx->msn);
+	if (aw_fpdu_is_right(fpdu, payload))
+		error = aw_fpdu_judge(fpdu, rx->msn);
 	if (error)
 		return note_fault(rx, error);
 	rx->msn++;
@@ -112,15 +112,15 @@ static int give_whole(struct reader *r, const uint8_t *bytes)
 	int err;
 
 	while (rx->have - at >= FPDU_LEN_FIELD) {
-		if (!aw_frame_payload(bytes + at, &payload))
+		if (!aw_fpdu_payload(bytes + at, &payload))
 			return note_fault(rx, AW_E_MPA_FRAME);
-		if (rx->have - at < aw_frame_len(payload))
+		if (rx->have - at < aw_fpdu_len(payload))
 			break;
 		err = aw_rx_check(r->record, bytes + at, payload);
 		if (err)
 			return err;
-		give(r, bytes + at + AW_FRAME_HEAD, payload);
-		at += aw_frame_len(payload);
+		give(r, bytes + at + AW_FPDU_HEAD, payload);
+		at += aw_fpdu_len(payload);
 	}
 	rx->have -= (uint32_t)at;
 	memmove(rx->bytes, bytes + at, rx->have);
@@ -129,14 +129,14 @@ static int give_whole(struct reader *r, const uint8_t *bytes)
 
 /*
  * How many of the stream's bytes may have left the socket: the whole FPDUs among so many bytes have together no more payload than
- * there is room for, since none has more than AW_FRAME_PAYLOAD_MAX.
+ * there is room for, since none has more than AW_FPDU_PAYLOAD_MAX.
  */
 static size_t limit_of(const struct reader *r, const struct ahead *ahead)
 {
-	const size_t full = (size_t)AW_RECORD_FRAMES * AW_FRAME_PAYLOAD_MAX;
+	const size_t full = (size_t)AW_RECORD_FPDUS * AW_FPDU_PAYLOAD_MAX;
 	size_t room = r->to.left < full ? r->to.left : full;
-	size_t frames = room ? (room - 1) / AW_FRAME_PAYLOAD_MAX + 1 : 1;
-	size_t limit = room + frames * (AW_FRAME_HEAD + FPDU_CRC_LEN);
+	size_t frames = room ? (room - 1) / AW_FPDU_PAYLOAD_MAX + 1 : 1;
+	size_t limit = room + frames * (AW_FPDU_HEAD + FPDU_CRC_LEN);
 
 	return ahead->known && ahead->len > limit ? ahead->len : limit;
 }
@@ -199,7 +199,7 @@ static int give_held(struct reader *r, const struct ahead *ahead)
 	size_t len = left < r->to.left ? left : r->to.left;
 	uint8_t last;
 
-	give(r, r->rx->bytes + AW_FRAME_HEAD + r->rx->given, len);
+	give(r, r->rx->bytes + AW_FPDU_HEAD + r->rx->given, len);
 	r->rx->given += (uint32_t)len;
 	if (len < left)
 		return 0;
@@ -239,9 +239,9 @@ static int read_next(struct reader *r)
 	if (err)
 		return err;
 	ahead.known = rx->have >= FPDU_LEN_FIELD;
-	if (ahead.known && !aw_frame_payload(rx->bytes, &ahead.payload))
+	if (ahead.known && !aw_fpdu_payload(rx->bytes, &ahead.payload))
 		return note_fault(rx, AW_E_MPA_FRAME);
-	ahead.len = aw_frame_len(ahead.payload);
+	ahead.len = aw_fpdu_len(ahead.payload);
 	if (rx->held)
 		return give_held(r, &ahead);
 	if (aw_urgent_is_front(rx))
@@ -340,10 +340,10 @@ static bool is_whole_in_socket(int fd, size_t queued)
 	struct iovec iov = { head, sizeof(head) };
 	size_t payload;
 
-	if (queued >= AW_FRAME_MAX)
+	if (queued >= AW_FPDU_MAX)
 		return true;
 	return aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK) == sizeof(head) &&
-	       (!aw_frame_payload(head, &payload) || queued >= aw_frame_len(payload));
+	       (!aw_fpdu_payload(head, &payload) || queued >= aw_fpdu_len(payload));
 }
 
 /* Takes what is there of the next FPDU, and leaves an error to the next read. Returns whether a read returns something. */
@@ -372,7 +372,7 @@ bool aw_record_is_readable(struct aw_record *record, int fd)
 		return true;
 	if (rx->reply_due) {
 		if (!aw_record_take_answer(record, fd))
-			return rx->verdict != AW_OK;
+			return rx->fault != AW_OK;
 		queued = aw_rx_queued(fd);
 	}
 	if (rx->have == 0 && is_whole_in_socket(fd, queued))

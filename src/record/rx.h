@@ -6,7 +6,7 @@
 #include "record/record.h"
 
 /* Checks a whole FPDU. 0: it is right, and the one that was due. Else the program's negative errno. */
-int aw_rx_check(struct aw_record *record, const uint8_t *frame, size_t payload);
+int aw_rx_check(struct aw_record *record, const uint8_t *fpdu, size_t payload);
 
 /* True when poll reports event, or for POLLIN anything at all: an end is there to be read. */
 bool aw_rx_is_ready(int fd, short event);

@@ -33,8 +33,8 @@ static bool is_held_sound(const struct aw_record_rx *rx)
 {
 	size_t payload;
 
-	return rx->have >= AW_FRAME_HEAD && aw_frame_payload(rx->bytes, &payload) &&
-	       rx->have + 1 >= aw_frame_len(payload) && rx->given <= payload;
+	return rx->have >= AW_FPDU_HEAD && aw_fpdu_payload(rx->bytes, &payload) &&
+	       rx->have + 1 >= aw_fpdu_len(payload) && rx->given <= payload;
 }
 
 static bool is_mark_sound(const struct aw_record_rx *rx)
@@ -56,7 +56,7 @@ static bool is_rx_sound(const struct aw_record_rx *rx)
 
 static bool is_rest_sound(uint32_t at, uint32_t len)
 {
-	return len <= AW_FRAME_MAX && at <= AW_FRAME_MAX - len;
+	return len <= AW_FPDU_MAX && at <= AW_FPDU_MAX - len;
 }
 
 static bool is_tx_sound(const struct aw_record_tx *tx)
@@ -66,13 +66,13 @@ static bool is_tx_sound(const struct aw_record_tx *tx)
 	if (tx->error < 0 || tx->error > ERRNO_MAX)
 		return false;
 	return is_rest_sound(tx->rest_at, tx->rest) && (!tx->rest_urgent || tx->rest > 0) &&
-	       is_rest_sound(intent->rest_at, intent->rest) && intent->count <= AW_RECORD_FRAMES;
+	       is_rest_sound(intent->rest_at, intent->rest) && intent->count <= AW_RECORD_FPDUS;
 }
 
 bool aw_record_is_sound(struct aw_record *record)
 {
 	settle_flags(record);
-	record->rx.verdict = AW_OK;
+	record->rx.fault = AW_OK;
 	record->rx.count.known = false;
 	return is_rx_sound(&record->rx) && is_tx_sound(&record->tx);
 }

@@ -32,7 +32,7 @@ struct batch {
 	uint8_t *bytes;
 	size_t len;
 	int count, most;
-	size_t payloads[AW_RECORD_FRAMES];
+	size_t payloads[AW_RECORD_FPDUS];
 };
 
 /*
@@ -73,7 +73,7 @@ static uint32_t look_for_room(const struct sender *s)
 /* How many of len bytes one FPDU carries. */
 static size_t part_of(size_t len)
 {
-	return len < AW_FRAME_PAYLOAD_MAX ? len : AW_FRAME_PAYLOAD_MAX;
+	return len < AW_FPDU_PAYLOAD_MAX ? len : AW_FPDU_PAYLOAD_MAX;
 }
 
 /*
@@ -85,15 +85,15 @@ static size_t fitting_payload(struct sender *s, size_t len)
 {
 	size_t most = part_of(len), room;
 
-	if (s->tx->room >= aw_frame_len(most))
+	if (s->tx->room >= aw_fpdu_len(most))
 		return most;
 	s->tx->room = look_for_room(s);
-	if (s->tx->room >= aw_frame_len(most))
+	if (s->tx->room >= aw_fpdu_len(most))
 		return most;
 	if (!is_writable(s))
 		return 0;
 	s->tx->room = look_for_room(s);
-	room = s->tx->room > aw_frame_len(4) ? (s->tx->room - aw_frame_len(0)) & ~(size_t)3 : 4;
+	room = s->tx->room > aw_fpdu_len(4) ? (s->tx->room - aw_fpdu_len(0)) & ~(size_t)3 : 4;
 	return most < room ? most : room;
 }
 
@@ -152,7 +152,7 @@ int aw_record_flush(struct aw_record *record, int fd)
 /* True when the buffer takes one more FPDU of left bytes behind the batch. */
 static bool has_room_behind(const struct sender *s, const struct batch *batch, size_t left)
 {
-	return s->tx->room >= batch->len + aw_frame_len(part_of(left));
+	return s->tx->room >= batch->len + aw_fpdu_len(part_of(left));
 }
 
 /* Fills the batch with FPDUs that the buffer takes whole, as far as that is known. */
@@ -161,11 +161,11 @@ static void batch_fill(struct sender *s, struct batch *batch, struct aw_cursor f
 	size_t len = fitting_payload(s, from.left);
 
 	while (len > 0 && batch->count < batch->most) {
-		uint8_t *frame = batch->bytes + batch->len;
+		uint8_t *fpdu = batch->bytes + batch->len;
 
-		aw_frame_put_head(frame, len, s->tx->msn + (uint32_t)batch->count + 1);
-		aw_cursor_get(&from, frame + AW_FRAME_HEAD, len);
-		batch->len += aw_frame_put_trailer(frame, len);
+		aw_fpdu_put_head(fpdu, len, s->tx->msn + (uint32_t)batch->count + 1);
+		aw_cursor_get(&from, fpdu + AW_FPDU_HEAD, len);
+		batch->len += aw_fpdu_put_trailer(fpdu, len);
 		batch->payloads[batch->count++] = len;
 		len = has_room_behind(s, batch, from.left) ? part_of(from.left) : 0;
 	}
@@ -186,7 +186,7 @@ static int note_sent(struct sender *s, const struct batch *batch, struct aw_curs
 	size_t end = 0;
 
 	for (int i = 0; i < batch->count; i++) {
-		size_t payload = batch->payloads[i], len = aw_frame_len(payload);
+		size_t payload = batch->payloads[i], len = aw_fpdu_len(payload);
 
 		if (sent <= end) {
 			s->tx->room = 0;
@@ -214,7 +214,7 @@ static int send_batch(struct sender *s, struct batch *batch, struct aw_cursor *f
 	int err;
 
 	for (int i = 0; i < batch->count; i++)
-		intent->lens[i] = (uint32_t)aw_frame_len(batch->payloads[i]);
+		intent->lens[i] = (uint32_t)aw_fpdu_len(batch->payloads[i]);
 	intent->count = (uint32_t)batch->count;
 	aw_intent_open(s->tx);
 	n = hand_over(s, batch->bytes, batch->len, flags);
@@ -227,10 +227,10 @@ static int send_batch(struct sender *s, struct batch *batch, struct aw_cursor *f
 /* Sends one batch. 0 or a negative errno. */
 static int send_next(struct sender *s, struct aw_cursor *from)
 {
-	struct aw_bounce *bounce = aw_frame_len(from->left) > AW_BOUNCE_SMALL ? aw_bounce_take()
-									      : NULL;
+	struct aw_bounce *bounce = aw_fpdu_len(from->left) > AW_BOUNCE_SMALL ? aw_bounce_take()
+									     : NULL;
 	struct batch batch = { .bytes = bounce ? bounce->bytes : s->tx->bytes,
-			       .most = bounce ? AW_RECORD_FRAMES : 1 };
+			       .most = bounce ? AW_RECORD_FPDUS : 1 };
 	int flags, err = -EAGAIN;
 
 	batch_fill(s, &batch, *from, &flags);
@@ -248,9 +248,9 @@ static int send_urgent(struct sender *s, struct aw_cursor *from)
 
 	if (fitting_payload(s, 1) == 0)
 		return -EAGAIN;
-	aw_frame_put_urgent_head(batch.bytes, s->tx->msn + 1);
-	aw_cursor_get(&byte, batch.bytes + AW_FRAME_HEAD, 1);
-	batch.len = aw_frame_put_trailer(batch.bytes, 1);
+	aw_fpdu_put_urgent_head(batch.bytes, s->tx->msn + 1);
+	aw_cursor_get(&byte, batch.bytes + AW_FPDU_HEAD, 1);
+	batch.len = aw_fpdu_put_trailer(batch.bytes, 1);
 	return send_batch(s, &batch, from, MSG_OOB);
 }
 
@@ -294,7 +294,7 @@ ssize_t aw_record_send(struct aw_record *record, int fd, const struct iovec *iov
 void aw_record_end(struct aw_record *record, int fd)
 {
 	struct sender s = { .tx = &record->tx, .fd = fd };
-	enum aw_error error = record->rx.verdict;
+	enum aw_error error = record->rx.fault;
 	uint8_t bytes[AW_SETUP_TERM_MAX];
 
 	if (record->tx.ended)

@@ -18,7 +18,7 @@
 #define LOOK 65536u /* bytes of a bounce buffer that all looks fill, one after the other */
 #define TRIES 8 /* as long as later urgent bytes come */
 
-_Static_assert(AW_URGENT_LEN == AW_FRAME_HEAD + 1 + 3 + FPDU_CRC_LEN, "one byte, three of pad");
+_Static_assert(AW_URGENT_LEN == AW_FPDU_HEAD + 1 + 3 + FPDU_CRC_LEN, "one byte, three of pad");
 
 /* The bytes in front of the urgent pointer. */
 struct found {
@@ -101,7 +101,7 @@ static bool reach_mark(struct aw_record *record, int fd)
 		struct iovec iov = { rx->bytes + rx->have, AW_URGENT_FRONT - rx->have };
 		ssize_t n = aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK);
 
-		if (n == (ssize_t)iov.iov_len && aw_frame_is_urgent(rx->bytes)) {
+		if (n == (ssize_t)iov.iov_len && aw_fpdu_is_urgent(rx->bytes)) {
 			n = aw_rx_take(rx, fd, &iov, 1);
 			rx->have += n > 0 ? (uint32_t)n : 0;
 		}
@@ -135,13 +135,13 @@ static ssize_t ask_kernel(int fd, int flags)
 /* True when this is the front of an urgent FPDU, its CRC right as far as it goes. */
 static bool is_right(const uint8_t *front)
 {
-	uint8_t frame[AW_URGENT_LEN];
+	uint8_t fpdu[AW_URGENT_LEN];
 
-	if (!aw_frame_is_urgent(front))
+	if (!aw_fpdu_is_urgent(front))
 		return false;
-	memcpy(frame, front, AW_FRAME_HEAD + 1);
-	aw_frame_put_trailer(frame, 1);
-	return memcmp(frame, front, AW_URGENT_FRONT) == 0;
+	memcpy(fpdu, front, AW_FPDU_HEAD + 1);
+	aw_fpdu_put_trailer(fpdu, 1);
+	return memcmp(fpdu, front, AW_URGENT_FRONT) == 0;
 }
 
 static int found_read(const struct aw_record_rx *rx, int fd, struct aw_bounce *bounce,
@@ -166,7 +166,7 @@ static int found_read(const struct aw_record_rx *rx, int fd, struct aw_bounce *b
 						: rx->bytes[rx->have + found->ahead - back];
 	}
 	found->right = is_right(front);
-	found->byte = front[AW_FRAME_HEAD];
+	found->byte = front[AW_FPDU_HEAD];
 	return 0;
 }
 
@@ -229,7 +229,7 @@ static ssize_t give_front(struct aw_record *record, int fd, uint8_t *byte, int f
 		return -EAGAIN;
 	if (!aw_rx_is_ready(fd, POLLPRI))
 		return -EINVAL;
-	*byte = rx->bytes[AW_FRAME_HEAD];
+	*byte = rx->bytes[AW_FPDU_HEAD];
 	if (flags & MSG_PEEK)
 		return is_right(rx->bytes) ? 1 : -EAGAIN;
 	err = take_last(record, fd, AW_MARK_BEHIND);
@@ -253,7 +253,7 @@ static void pass_false_mark(struct aw_record_rx *rx, int fd)
 	if (rx->reply_due || rx->held)
 		return;
 	if (rx->have >= FPDU_LEN_FIELD &&
-	    (!aw_frame_payload(rx->bytes, &payload) || rx->have + 1 >= aw_frame_len(payload)))
+	    (!aw_fpdu_payload(rx->bytes, &payload) || rx->have + 1 >= aw_fpdu_len(payload)))
 		return;
 	if (aw_rx_take(rx, fd, &iov, 1) != 1)
 		return;

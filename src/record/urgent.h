@@ -26,7 +26,7 @@
 /* True when the record has the front of an urgent FPDU, and no more. */
 static inline bool aw_urgent_is_front(const struct aw_record_rx *rx)
 {
-	return rx->have == AW_URGENT_FRONT && !rx->held && aw_frame_is_urgent(rx->bytes);
+	return rx->have == AW_URGENT_FRONT && !rx->held && aw_fpdu_is_urgent(rx->bytes);
 }
 
 /* True when TCP's urgent pointer is at the socket's next byte. */

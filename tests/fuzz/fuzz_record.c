@@ -119,9 +119,9 @@ static void receive_some(struct bytes *b)
 	FUZZ_CHECK(n >= 0 || n == -EAGAIN || n == -EPROTO || n == -ECONNRESET);
 	FUZZ_CHECK(!ended || n == 0);
 	FUZZ_CHECK(n <= 0 || looks || record.rx.msn > 1);
-	if (record.rx.verdict)
+	if (record.rx.fault)
 		aw_record_end(&record, 0);
-	FUZZ_CHECK(terminated == (record.rx.verdict && record.rx.verdict != AW_E_MPA_CLOSED));
+	FUZZ_CHECK(terminated == (record.rx.fault && record.rx.fault != AW_E_MPA_CLOSED));
 }
 
 /* A count from the last one on is the same as one from the beginning. */
@@ -164,12 +164,11 @@ static void mend_crcs(void)
 {
 	size_t payload;
 
-	for (size_t at = 0;
-	     peer_len - at >= FPDU_LEN_FIELD && aw_frame_payload(peer + at, &payload);
-	     at += aw_frame_len(payload)) {
-		if (peer_len - at < aw_frame_len(payload))
+	for (size_t at = 0; peer_len - at >= FPDU_LEN_FIELD && aw_fpdu_payload(peer + at, &payload);
+	     at += aw_fpdu_len(payload)) {
+		if (peer_len - at < aw_fpdu_len(payload))
 			return;
-		aw_frame_put_trailer(peer + at, payload);
+		aw_fpdu_put_trailer(peer + at, payload);
 	}
 }
 

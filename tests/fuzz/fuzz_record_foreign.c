@@ -176,7 +176,7 @@ static void use(void)
 		break;
 	}
 	FUZZ_CHECK(buffer[room] == GUARD && n <= (ssize_t)room);
-	if (record.rx.verdict)
+	if (record.rx.fault)
 		aw_record_end(&record, 0);
 }
 

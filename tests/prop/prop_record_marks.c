@@ -163,20 +163,20 @@ static void build(struct bytes *b)
 	uint32_t msn = 0;
 
 	net.len = data_len = data_at = 0;
-	while (b->left > 600 && net.len < STREAM_MAX - aw_frame_len(PAYLOAD_MAX)) {
+	while (b->left > 600 && net.len < STREAM_MAX - aw_fpdu_len(PAYLOAD_MAX)) {
 		bool urgent = bytes_u8(b) % 2;
 		size_t payload = urgent ? 1 : 1 + bytes_u8(b) % 4 * bytes_u8(b) % PAYLOAD_MAX;
 		uint8_t *head = net.bytes + net.len;
 
 		if (urgent)
-			aw_frame_put_urgent_head(head, ++msn);
+			aw_fpdu_put_urgent_head(head, ++msn);
 		else
-			aw_frame_put_head(head, payload, ++msn);
+			aw_fpdu_put_head(head, payload, ++msn);
 		for (size_t i = 0; i < payload; i++, data_len++) {
-			data[data_len] = head[AW_FRAME_HEAD + i] = (uint8_t)(data_len * 7 + 1);
+			data[data_len] = head[AW_FPDU_HEAD + i] = (uint8_t)(data_len * 7 + 1);
 			may_miss[data_len] = urgent;
 		}
-		net.len += aw_frame_put_trailer(head, payload);
+		net.len += aw_fpdu_put_trailer(head, payload);
 	}
 }
 
@@ -261,7 +261,7 @@ static void drain(struct bytes *b)
 	while (data_at < data_len && may_miss[data_at] && !record.rx.in_line)
 		data_at++;
 	PROP(data_at == data_len);
-	PROP(!record.rx.verdict && !record.rx.error);
+	PROP(!record.rx.fault && !record.rx.error);
 }
 
 void prop_run(struct bytes *b)

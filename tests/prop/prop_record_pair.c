@@ -160,9 +160,9 @@ static size_t whole_payload(void)
 {
 	size_t at = 0, sum = 0, payload;
 
-	while (net.arrived - at >= FPDU_LEN_FIELD && aw_frame_payload(net.bytes + at, &payload) &&
-	       net.arrived - at >= aw_frame_len(payload)) {
-		at += aw_frame_len(payload);
+	while (net.arrived - at >= FPDU_LEN_FIELD && aw_fpdu_payload(net.bytes + at, &payload) &&
+	       net.arrived - at >= aw_fpdu_len(payload)) {
+		at += aw_fpdu_len(payload);
 		sum += payload;
 	}
 	return sum;

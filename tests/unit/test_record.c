@@ -167,12 +167,12 @@ static void end__of_the_stream_comes_behind_its_bytes(void **state)
 
 static void end__inside_of_an_fpdu_is_a_reset(void **state)
 {
-	uint8_t head[AW_FRAME_HEAD];
+	uint8_t head[AW_FPDU_HEAD];
 
 	(void)state;
 	connect_ends();
 	assert_int_equal(send_on(&ends[0], data, 3), 3);
-	aw_frame_put_head(head, 100, 2);
+	aw_fpdu_put_head(head, 100, 2);
 	tcp_send(ends[0].fd, head, sizeof(head));
 	shutdown(ends[0].fd, SHUT_WR);
 	await_readable(&ends[1]);
@@ -185,13 +185,13 @@ static void end__inside_of_an_fpdu_is_a_reset(void **state)
 /* A poller is told of an FPDU that comes in two halves when the second one is there, wherever the cut is. */
 static void assert_told_when_whole(size_t payload, size_t cut)
 {
-	static uint8_t fpdu[AW_FRAME_MAX];
+	static uint8_t fpdu[AW_FPDU_MAX];
 	size_t len;
 
 	connect_ends();
-	aw_frame_put_head(fpdu, payload, 1);
-	memcpy(fpdu + AW_FRAME_HEAD, data, payload);
-	len = aw_frame_put_trailer(fpdu, payload);
+	aw_fpdu_put_head(fpdu, payload, 1);
+	memcpy(fpdu + AW_FPDU_HEAD, data, payload);
+	len = aw_fpdu_put_trailer(fpdu, payload);
 	tcp_send(ends[0].fd, fpdu, cut);
 	await_readable(&ends[1]);
 	assert_false(aw_record_is_readable(&ends[1].record, ends[1].fd));
@@ -208,24 +208,24 @@ static void assert_told_when_whole(size_t payload, size_t cut)
 
 static void readable__when_an_fpdu_is_whole(void **state)
 {
-	const size_t cuts[] = { 1, FPDU_LEN_FIELD, AW_FRAME_HEAD, AW_FRAME_HEAD + 3 };
+	const size_t cuts[] = { 1, FPDU_LEN_FIELD, AW_FPDU_HEAD, AW_FPDU_HEAD + 3 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
 		assert_told_when_whole(4, cuts[i]);
-		assert_told_when_whole(AW_FRAME_PAYLOAD_MAX, cuts[i]);
+		assert_told_when_whole(AW_FPDU_PAYLOAD_MAX, cuts[i]);
 	}
-	assert_told_when_whole(4, aw_frame_len(4) - 1);
-	assert_told_when_whole(AW_FRAME_PAYLOAD_MAX, aw_frame_len(AW_FRAME_PAYLOAD_MAX) - 1);
+	assert_told_when_whole(4, aw_fpdu_len(4) - 1);
+	assert_told_when_whole(AW_FPDU_PAYLOAD_MAX, aw_fpdu_len(AW_FPDU_PAYLOAD_MAX) - 1);
 }
 
 static void readable__leaves_the_error_to_the_read(void **state)
 {
-	uint8_t head[AW_FRAME_HEAD];
+	uint8_t head[AW_FPDU_HEAD];
 
 	(void)state;
 	connect_ends();
-	aw_frame_put_head(head, 100, 1);
+	aw_fpdu_put_head(head, 100, 1);
 	tcp_send(ends[0].fd, head, sizeof(head));
 	shutdown(ends[0].fd, SHUT_WR);
 	do
@@ -249,7 +249,7 @@ static void assert_terminate(int fd, enum aw_error error)
 	assert_int_equal(ddp_get(fpdu + FPDU_LEN_FIELD, get_be16(fpdu), &ddp), AW_OK);
 	assert_int_equal(ddp.ulp_ctrl, rdmap_ctrl(RDMAP_TERMINATE));
 	assert_int_equal(ddp.qn, DDP_QN_TERMINATE);
-	assert_true(term_get(fpdu + AW_FRAME_HEAD, TERM_CTRL_LEN, &msg));
+	assert_true(term_get(fpdu + AW_FPDU_HEAD, TERM_CTRL_LEN, &msg));
 	assert_int_equal(msg.error, error);
 	assert_int_equal(
 		get_le32(fpdu + sizeof(fpdu) - FPDU_CRC_LEN),
@@ -266,7 +266,7 @@ static void assert_refused(const uint8_t *fpdu, size_t len, enum aw_error error)
 	assert_int_equal(receive_on(&ends[1], came, 7), 7);
 	await_readable(&ends[1]);
 	assert_int_equal(receive_on(&ends[1], came, LARGE), -EPROTO);
-	assert_int_equal(ends[1].record.rx.verdict, error);
+	assert_int_equal(ends[1].record.rx.fault, error);
 	aw_record_end(&ends[1].record, ends[1].fd);
 	assert_terminate(ends[0].fd, error);
 	assert_int_equal(send_on(&ends[1], data, 1), -EPIPE);
@@ -277,10 +277,10 @@ static void assert_refused(const uint8_t *fpdu, size_t len, enum aw_error error)
 /* An FPDU of four bytes of payload, its header changed at one byte, with a CRC that is right. */
 static size_t build_wrong(uint8_t *fpdu, size_t at, uint8_t value)
 {
-	aw_frame_put_head(fpdu, 4, 2);
-	memset(fpdu + AW_FRAME_HEAD, 0x11, 4);
+	aw_fpdu_put_head(fpdu, 4, 2);
+	memset(fpdu + AW_FPDU_HEAD, 0x11, 4);
 	fpdu[at] = value;
-	return aw_frame_put_trailer(fpdu, 4);
+	return aw_fpdu_put_trailer(fpdu, 4);
 }
 
 static void faults__are_told_by_a_terminate(void **state)
@@ -301,7 +301,7 @@ static void faults__are_told_by_a_terminate(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
-		uint8_t fpdu[AW_FRAME_HEAD + 4 + AW_FRAME_TRAILER_MAX];
+		uint8_t fpdu[AW_FPDU_HEAD + 4 + AW_FPDU_TRAILER_MAX];
 
 		assert_refused(fpdu, build_wrong(fpdu, faults[i].at, faults[i].value),
 			       faults[i].error);
@@ -310,18 +310,18 @@ static void faults__are_told_by_a_terminate(void **state)
 
 static void faults__of_mpa(void **state)
 {
-	uint8_t fpdu[AW_FRAME_HEAD + 4 + AW_FRAME_TRAILER_MAX];
+	uint8_t fpdu[AW_FPDU_HEAD + 4 + AW_FPDU_TRAILER_MAX];
 	size_t len = build_wrong(fpdu, 0, 0);
 
 	(void)state;
-	fpdu[AW_FRAME_HEAD] ^= 1;
+	fpdu[AW_FPDU_HEAD] ^= 1;
 	assert_refused(fpdu, len, AW_E_MPA_CRC);
 	put_be16(fpdu, DDP_UNTAGGED_LEN - 1);
 	assert_refused(fpdu, len, AW_E_MPA_FRAME);
 	/* No payload: a row of them would hold a read that does not wait. */
 	put_be16(fpdu, DDP_UNTAGGED_LEN);
 	assert_refused(fpdu, len, AW_E_MPA_FRAME);
-	put_be16(fpdu, DDP_UNTAGGED_LEN + AW_FRAME_PAYLOAD_MAX + 1);
+	put_be16(fpdu, DDP_UNTAGGED_LEN + AW_FPDU_PAYLOAD_MAX + 1);
 	assert_refused(fpdu, len, AW_E_MPA_FRAME);
 }
 
@@ -343,11 +343,11 @@ static void wanted__counts_payload_alone(void **state)
 	connect_ends();
 	aw_record_set_wanted(&ends[1].record, ends[1].fd, 10);
 	assert_int_equal(send_on(&ends[0], data, 4), 4);
-	await_bytes(&ends[1], (int)aw_frame_len(4));
+	await_bytes(&ends[1], (int)aw_fpdu_len(4));
 	assert_int_equal(aw_record_pending(&ends[1].record, ends[1].fd), 4);
 	assert_false(ready(&ends[1], POLLIN, 0));
 	assert_int_equal(send_on(&ends[0], data, 3), 3);
-	await_bytes(&ends[1], 2 * (int)aw_frame_len(4));
+	await_bytes(&ends[1], 2 * (int)aw_fpdu_len(4));
 	assert_int_equal(aw_record_pending(&ends[1].record, ends[1].fd), 7);
 	assert_false(ready(&ends[1], POLLIN, 0));
 	assert_int_equal(send_on(&ends[0], data, 3), 3);

@@ -14,8 +14,8 @@
 #include <linux/sock_diag.h>
 #include <string.h>
 
-#define LONG AW_FRAME_PAYLOAD_MAX
-#define FULL ((size_t)AW_RECORD_FRAMES * LONG) /* what one call carries */
+#define LONG AW_FPDU_PAYLOAD_MAX
+#define FULL ((size_t)AW_RECORD_FPDUS * LONG) /* what one call carries */
 #define LARGE (2 * FULL)
 
 /* One direction of a connection, in memory. */
@@ -84,7 +84,7 @@ static int fake_getsockopt(int fd, int level, int name, void *value, socklen_t *
 	(void)level;
 	(void)len;
 	if (net.memory_unknown && name == SO_SNDBUF) {
-		*memory = 6 * (uint32_t)aw_frame_len(LONG);
+		*memory = 6 * (uint32_t)aw_fpdu_len(LONG);
 		return 0;
 	}
 	assert_int_equal(name, SO_MEMINFO);
@@ -165,7 +165,7 @@ static void send__gives_several_fpdus_to_one_call(void **state)
 	(void)state;
 	assert_int_equal(send_from(0, FULL), FULL);
 	assert_int_equal(net.sends, 1);
-	assert_int_equal(net.sent, AW_RECORD_FRAMES * aw_frame_len(LONG));
+	assert_int_equal(net.sent, AW_RECORD_FPDUS * aw_fpdu_len(LONG));
 	assert_int_equal(send_from(0, FULL + 1), FULL + 1);
 	assert_int_equal(net.sends, 3);
 }
@@ -173,7 +173,7 @@ static void send__gives_several_fpdus_to_one_call(void **state)
 static void send__repeats_an_fpdu_that_tcp_has_not_begun(void **state)
 {
 	(void)state;
-	net.takes = aw_frame_len(LONG);
+	net.takes = aw_fpdu_len(LONG);
 	assert_int_equal(send_from(0, 2 * LONG), 2 * LONG);
 	assert_int_equal(net.sends, 2);
 	assert_int_equal(sender.tx.rest, 0);
@@ -186,7 +186,7 @@ static void send__keeps_the_end_of_an_fpdu_that_tcp_has_begun(void **state)
 	(void)state;
 	net.takes = 5;
 	assert_int_equal(send_from(0, 2 * LONG), LONG);
-	assert_int_equal(sender.tx.rest, aw_frame_len(LONG) - 5);
+	assert_int_equal(sender.tx.rest, aw_fpdu_len(LONG) - 5);
 	assert_int_equal(send_from(LONG, 2 * LONG), 2 * LONG);
 	assert_int_equal(net.sends, 3);
 	assert_int_equal(receive_at(0, LARGE), 3 * LONG);
@@ -289,7 +289,7 @@ static void send__of_an_urgent_byte_goes_on_as_urgent(void **state)
 	assert_int_equal(aw_record_flush(&sender, 0), 0);
 	assert_true(net.flags & MSG_OOB);
 	assert_int_equal(net.sends, 3);
-	assert_int_equal(net.sent, aw_frame_len(1));
+	assert_int_equal(net.sent, aw_fpdu_len(1));
 	assert_int_equal(send_from(1, 1), 1);
 	assert_false(net.flags & MSG_OOB);
 	assert_int_equal(receive_at(0, 9), 2);
@@ -299,7 +299,7 @@ static void send__of_an_urgent_byte_goes_on_as_urgent(void **state)
 static void send__has_the_last_byte_urgent(void **state)
 {
 	(void)state;
-	net.takes = aw_frame_len(4) - 1; /* of the FPDU in front */
+	net.takes = aw_fpdu_len(4) - 1; /* of the FPDU in front */
 	assert_int_equal(send_with(0, 5, MSG_OOB), 4);
 	assert_false(net.flags & MSG_OOB);
 	assert_int_equal(send_with(4, 1, MSG_OOB), 1);

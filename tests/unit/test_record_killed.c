@@ -190,7 +190,7 @@ static void expect_tail(int end)
 	expect_at(!end, TAIL, sizeof(TAIL));
 }
 
-static const size_t lens[] = { 1, 100, AW_FRAME_PAYLOAD_MAX, 3 * AW_FRAME_PAYLOAD_MAX + 5 };
+static const size_t lens[] = { 1, 100, AW_FPDU_PAYLOAD_MAX, 3 * AW_FPDU_PAYLOAD_MAX + 5 };
 
 /* At each end: before TCP takes a call's bytes, and when it has taken them. */
 static void test_killed_in_a_send(void **state)
@@ -212,7 +212,7 @@ static void test_killed_in_a_send(void **state)
 static void test_killed_in_the_middle_of_an_fpdu(void **state)
 {
 	(void)state;
-	killed_sender(ACTIVE, 100, DIE_BEHIND, AW_FRAME_HEAD - 2);
+	killed_sender(ACTIVE, 100, DIE_BEHIND, AW_FPDU_HEAD - 2);
 	assert_false(recover(ACTIVE));
 }
 
@@ -220,7 +220,7 @@ static void test_killed_in_the_middle_of_an_fpdu(void **state)
 static void test_killed_sending_a_rest(void **state)
 {
 	(void)state;
-	takes = AW_FRAME_HEAD - 2;
+	takes = AW_FPDU_HEAD - 2;
 	assert_int_equal(send_on(ACTIVE, data, 100), 100);
 	for (size_t sent = 0; sent < 3; sent++) {
 		killed_sender(ACTIVE, 1, DIE_BEHIND, 7);
@@ -236,7 +236,7 @@ static void test_killed_sending_a_rest(void **state)
 static void test_killed_after_all_of_a_rest(void **state)
 {
 	(void)state;
-	takes = AW_FRAME_HEAD - 2;
+	takes = AW_FPDU_HEAD - 2;
 	assert_int_equal(send_on(ACTIVE, data, 100), 100);
 	killed_sender(ACTIVE, 1, DIE_BEHIND, 0);
 	assert_true(recover(ACTIVE));
@@ -263,7 +263,7 @@ static pid_t start_flood(int end)
 	if (child > 0)
 		return child;
 	for (uint32_t i = 0;; i++)
-		(void)send_on(end, data, 1 + i * 7919 % (2 * AW_FRAME_PAYLOAD_MAX));
+		(void)send_on(end, data, 1 + i * 7919 % (2 * AW_FPDU_PAYLOAD_MAX));
 }
 
 /* Receives until the stream ends in the tail, and has no more. */

@@ -18,8 +18,8 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
-#define LONG AW_FRAME_PAYLOAD_MAX
-#define LARGE ((size_t)2 * AW_RECORD_FRAMES * LONG)
+#define LONG AW_FPDU_PAYLOAD_MAX
+#define LARGE ((size_t)2 * AW_RECORD_FPDUS * LONG)
 #define UNTOUCHED 0xee
 
 /* One direction of a connection, in memory. */
@@ -223,7 +223,7 @@ static void send__of_memory_that_changes(void **state)
 /* What TCP has not taken of an FPDU is of the time at which the FPDU was made. */
 static void send__in_parts_of_memory_that_changes(void **state)
 {
-	static const size_t parts[] = { 1, AW_FRAME_HEAD + 1, AW_FRAME_HEAD + LONG, LONG + 99 };
+	static const size_t parts[] = { 1, AW_FPDU_HEAD + 1, AW_FPDU_HEAD + LONG, LONG + 99 };
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		struct iovec iov = { data, 3 * LONG };
@@ -253,15 +253,15 @@ static void receive__into_memory_that_changes(void **state)
 
 static void receive__into_one_buffer_named_often(void **state)
 {
-	struct iovec iov[AW_RECORD_FRAMES];
+	struct iovec iov[AW_RECORD_FPDUS];
 
 	begin(state);
-	for (size_t i = 0; i < AW_RECORD_FRAMES; i++)
+	for (size_t i = 0; i < AW_RECORD_FPDUS; i++)
 		iov[i] = (struct iovec){ came, LONG };
-	send_on(AW_RECORD_FRAMES * LONG);
-	assert_int_equal(aw_record_receive(&receiver, 0, iov, AW_RECORD_FRAMES, 0),
-			 AW_RECORD_FRAMES * LONG);
-	assert_memory_equal(came, data + (AW_RECORD_FRAMES - 1) * LONG, LONG);
+	send_on(AW_RECORD_FPDUS * LONG);
+	assert_int_equal(aw_record_receive(&receiver, 0, iov, AW_RECORD_FPDUS, 0),
+			 AW_RECORD_FPDUS * LONG);
+	assert_memory_equal(came, data + (AW_RECORD_FPDUS - 1) * LONG, LONG);
 }
 
 static void assert_untouched(size_t from)

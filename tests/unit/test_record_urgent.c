@@ -112,11 +112,11 @@ static void send_raw(const uint8_t *bytes, size_t len, int flags)
 static size_t build(uint8_t *fpdu, size_t payload, bool urgent)
 {
 	if (urgent)
-		aw_frame_put_urgent_head(fpdu, 1);
+		aw_fpdu_put_urgent_head(fpdu, 1);
 	else
-		aw_frame_put_head(fpdu, payload, 1);
-	memcpy(fpdu + AW_FRAME_HEAD, data, payload);
-	return aw_frame_put_trailer(fpdu, payload);
+		aw_fpdu_put_head(fpdu, payload, 1);
+	memcpy(fpdu + AW_FPDU_HEAD, data, payload);
+	return aw_fpdu_put_trailer(fpdu, payload);
 }
 
 /* TCP's would lose the byte there; but the record's fd was readable for it alone. */
@@ -177,7 +177,7 @@ static void pending__goes_on_behind_an_urgent_byte(void **state)
 	send_on(len, 0);
 	send_on(1, MSG_OOB);
 	send_on(5, 0);
-	await_bytes((int)(aw_lowat_bytes(len) + URGENT_LEN + aw_frame_len(5)));
+	await_bytes((int)(aw_lowat_bytes(len) + URGENT_LEN + aw_fpdu_len(5)));
 	assert_int_equal(aw_record_pending(&receiver, fds[1]), len + 6);
 }
 
@@ -229,7 +229,7 @@ static void urgent__with_a_wrong_crc(void **state)
 	send_raw(fpdu, URGENT_LEN, MSG_OOB);
 	await(POLLPRI);
 	assert_int_equal(urgent_on(0), -EPROTO);
-	assert_int_equal(receiver.rx.verdict, AW_E_MPA_CRC);
+	assert_int_equal(receiver.rx.fault, AW_E_MPA_CRC);
 	assert_int_equal(receive_on(1), 0);
 }
 
@@ -311,7 +311,7 @@ static void peek__at_the_mark(void **state)
 	await(POLLPRI);
 	assert_int_equal(receive_on(1), -EAGAIN);
 	fpdu[15] = 2; /* its number */
-	aw_frame_put_trailer(fpdu, 300);
+	aw_fpdu_put_trailer(fpdu, 300);
 	send_raw(fpdu, 100, 0);
 	await_bytes(1 + 100);
 	assert_int_equal(peek_on(LARGE), -EAGAIN);

@@ -144,8 +144,6 @@ void aw_xs_ep_progress(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
 void aw_xs_ep_pump(struct aw_xs_ep *ep, uint32_t min) AW_REQUIRES(ep->lock);
 void aw_xs_ep_reap_sends(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
 int aw_xs_ep_post_work(struct aw_xs_ep *ep, const struct aw_xs_work *wr) AW_REQUIRES(ep->lock);
-/* Posts a Write of no bytes, whose completion wakes the threads that sleep on the channel. */
-void aw_xs_ep_nudge(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);
 void aw_xs_ep_arm_cq(struct aw_xs_cq *cq);
 /* Wakes the threads that sleep and have missed a change. */
 void aw_xs_ep_wake_sleepers(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock);

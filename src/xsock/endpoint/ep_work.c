@@ -406,20 +406,6 @@ ssize_t aw_xs_ep_send_zero(struct aw_xs_ep *ep, const void *buf, size_t len, uin
 	return taken;
 }
 
-/* The nudge takes the place of a caller's WR in the SQ. */
-void aw_xs_ep_nudge(struct aw_xs_ep *ep)
-{
-	struct chain c;
-
-	if (!ep->id || !ep->id->qp || ep->phase < AW_XS_PHASE_UP ||
-	    ep->caller_wrs == AW_XS_CALLER_WRS_MAX)
-		return;
-	aw_xs_ep_arm_cq(&ep->send_cq);
-	chain_begin(&c);
-	add_wr(&c, IBV_WR_RDMA_WRITE);
-	(void)post_caller_chain(ep, &c, (struct aw_xs_caller_wr){ NULL, NULL });
-}
-
 bool aw_xs_ep_is_behind(const struct aw_xs_ep *ep)
 {
 	const struct aw_xs_stream *s = &ep->stream;
@@ -453,6 +439,23 @@ void aw_xs_ep_arm_cq(struct aw_xs_cq *cq)
 		cq->armed = true;
 }
 
+/*
+ * Posts a Write of no bytes, whose completion wakes the threads that sleep on the channel. It takes the place of a caller's WR in
+ * the SQ.
+ */
+static void post_nudge(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
+{
+	struct chain c;
+
+	if (!ep->id || !ep->id->qp || ep->phase < AW_XS_PHASE_UP ||
+	    ep->caller_wrs == AW_XS_CALLER_WRS_MAX)
+		return;
+	aw_xs_ep_arm_cq(&ep->send_cq);
+	chain_begin(&c);
+	add_wr(&c, IBV_WR_RDMA_WRITE);
+	(void)post_caller_chain(ep, &c, (struct aw_xs_caller_wr){ NULL, NULL });
+}
+
 void aw_xs_ep_wake_sleepers(struct aw_xs_ep *ep)
 {
 	bool self = ep->poller && pthread_equal(ep->poller_id, pthread_self());
@@ -466,7 +469,7 @@ void aw_xs_ep_wake_sleepers(struct aw_xs_ep *ep)
 	if (ep->waiters > 0)
 		pthread_cond_broadcast(&ep->changed);
 	if ((poller || sleeper) && ep->needs_nudge)
-		aw_xs_ep_nudge(ep);
+		post_nudge(ep);
 	ep->needs_nudge = false;
 }
 

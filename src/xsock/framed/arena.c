@@ -87,7 +87,7 @@ int aw_arena_fd(void)
 	return arena_fd;
 }
 
-int aw_arena_bequest(void)
+int aw_arena_fd_for_exec(void)
 {
 	struct stat file;
 

@@ -37,7 +37,7 @@ int aw_arena_fd(void);
  * Returns the arena's fd for a program that this process execs; -1: none, or this process's user or
  * group is not that of the process that made the arena.
  */
-int aw_arena_bequest(void);
+int aw_arena_fd_for_exec(void);
 
 /*
  * Takes a free slot for the socket with this inode: initialised, locked and held once. NULL: none

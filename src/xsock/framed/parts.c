@@ -18,7 +18,7 @@ static bool has_part_alone(int fd)
 	if (!slot || aw_half_enter_for(&half, slot, &slot->rx_lock, fd) != 0)
 		return false;
 	alone = !slot->given && !aw_record_is_readable(&slot->record, fd);
-	faulty = slot->record.rx.verdict != AW_OK;
+	faulty = slot->record.rx.fault != AW_OK;
 	aw_half_leave(&half);
 	if (faulty)
 		aw_slot_send_terminate(slot, fd);

@@ -32,7 +32,7 @@ static ssize_t receive_in(struct aw_io *call, const struct iovec *iov, int count
 
 static void leave_rx(const struct aw_io *call, const struct aw_half *half)
 {
-	bool faulty = call->slot->record.rx.verdict != AW_OK;
+	bool faulty = call->slot->record.rx.fault != AW_OK;
 
 	aw_half_leave(half);
 	if (__builtin_expect(faulty, 0))

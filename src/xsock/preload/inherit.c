@@ -265,7 +265,7 @@ char **aw_inherit_env(char *const env[], enum aw_heir heir)
 
 	aw_framed_prepare_relatives();
 	proxy = aw_proxy_export();
-	arena = aw_arena_bequest();
+	arena = aw_arena_fd_for_exec();
 	if (!copy)
 		return NULL;
 	write_sockets(copy);
@@ -289,7 +289,7 @@ char **aw_inherit_env(char *const env[], enum aw_heir heir)
 
 void aw_inherit_undo(char **env, bool has_failed)
 {
-	int saved = errno, proxy = aw_proxy_export(), arena = aw_arena_bequest();
+	int saved = errno, proxy = aw_proxy_export(), arena = aw_arena_fd_for_exec();
 	struct exec_env *copy;
 
 	if (!env)

@@ -222,7 +222,7 @@ static ssize_t record_recv(struct aw_line *line, const struct iovec *iov, int fl
 	if (n)
 		return n;
 	n = flags & MSG_OOB ? receive_urgent(r, iov) : receive_bytes(r, &room);
-	faulty = slot->record.rx.verdict != AW_OK;
+	faulty = slot->record.rx.fault != AW_OK;
 	pthread_mutex_unlock(&slot->rx_lock);
 	if (faulty)
 		record_terminate(r);
@@ -368,7 +368,7 @@ static void drop_given(struct line_record *r)
 
 		slot->given -= n > 0 ? (uint32_t)n : slot->given;
 	}
-	faulty = slot->record.rx.verdict != AW_OK;
+	faulty = slot->record.rx.fault != AW_OK;
 	pthread_mutex_unlock(&slot->rx_lock);
 	if (faulty)
 		record_terminate(r);

@@ -32,7 +32,7 @@ struct exec_state {
 static bool can_inherit(const struct aw_program *program)
 {
 	return (!aw_framed_any() && !aw_fdtab_any_undecided()) ||
-	       (aw_arena_bequest() >= 0 && aw_program_preloads(program));
+	       (aw_arena_fd_for_exec() >= 0 && aw_program_preloads(program));
 }
 
 static struct exec_state make_state(char *const env[], enum aw_heir heir)

@@ -2,8 +2,8 @@
 // The FPDUs of a sockets stream between two anywarp ends: each is one whole RDMAP Send (RFC 5040
 // 4.1) whose payload is the stream's next bytes. Writes, reads and checks header and trailer; no
 // I/O, no state.
-#ifndef RECORD_FRAME_H
-#define RECORD_FRAME_H
+#ifndef RECORD_FPDU_H
+#define RECORD_FPDU_H
 
 #include "wire/ddp.h"
 #include "wire/error.h"
@@ -13,44 +13,44 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AW_FRAME_HEAD (FPDU_LEN_FIELD + DDP_UNTAGGED_LEN)
-#define AW_FRAME_TRAILER_MAX (3 + FPDU_CRC_LEN) /* pad, CRC */
+#define AW_FPDU_HEAD (FPDU_LEN_FIELD + DDP_UNTAGGED_LEN)
+#define AW_FPDU_TRAILER_MAX (3 + FPDU_CRC_LEN) /* pad, CRC */
 /*
  * The longest payload that a record sends: programs often read 16 KiB, or several times as much,
  * and whole FPDUs fill that.
  */
-#define AW_FRAME_PAYLOAD_MAX 16384u
-#define AW_FRAME_MAX (AW_FRAME_HEAD + AW_FRAME_PAYLOAD_MAX + AW_FRAME_TRAILER_MAX)
+#define AW_FPDU_PAYLOAD_MAX 16384u
+#define AW_FPDU_MAX (AW_FPDU_HEAD + AW_FPDU_PAYLOAD_MAX + AW_FPDU_TRAILER_MAX)
 
-static inline size_t aw_frame_len(size_t payload)
+static inline size_t aw_fpdu_len(size_t payload)
 {
 	return fpdu_size(DDP_UNTAGGED_LEN + payload);
 }
 
-/* Writes a header; payload is 1 to AW_FRAME_PAYLOAD_MAX. */
-void aw_frame_put_head(uint8_t head[AW_FRAME_HEAD], size_t payload, uint32_t msn);
+/* Writes a header; payload is 1 to AW_FPDU_PAYLOAD_MAX. */
+void aw_fpdu_put_head(uint8_t head[AW_FPDU_HEAD], size_t payload, uint32_t msn);
 
 /*
  * Writes the header of an urgent byte's FPDU: a Send with Solicited Event (RFC 5040 4.1), whose
  * payload is that byte.
  */
-void aw_frame_put_urgent_head(uint8_t head[AW_FRAME_HEAD], uint32_t msn);
+void aw_fpdu_put_urgent_head(uint8_t head[AW_FPDU_HEAD], uint32_t msn);
 /* True when the header is such a one. */
-bool aw_frame_is_urgent(const uint8_t head[AW_FRAME_HEAD]);
+bool aw_fpdu_is_urgent(const uint8_t head[AW_FPDU_HEAD]);
 
 /* Writes pad and CRC behind an FPDU's header and payload. Returns the FPDU's length. */
-size_t aw_frame_put_trailer(uint8_t *frame, size_t payload);
+size_t aw_fpdu_put_trailer(uint8_t *fpdu, size_t payload);
 
 /*
  * Reads the payload's length from the length field; false where that has no room for a header and a
  * byte of payload, or is too long (AW_E_MPA_FRAME).
  */
-bool aw_frame_payload(const uint8_t head[FPDU_LEN_FIELD], size_t *payload);
+bool aw_fpdu_payload(const uint8_t head[FPDU_LEN_FIELD], size_t *payload);
 
 /* Checks the header of a whole FPDU whose CRC is right; msn is the expected message number. */
-enum aw_error aw_frame_judge(const uint8_t head[AW_FRAME_HEAD], uint32_t msn);
+enum aw_error aw_fpdu_judge(const uint8_t head[AW_FPDU_HEAD], uint32_t msn);
 
 /* True when the CRC of a whole FPDU is right. */
-bool aw_frame_is_right(const uint8_t *frame, size_t payload);
+bool aw_fpdu_is_right(const uint8_t *fpdu, size_t payload);
 
 #endif

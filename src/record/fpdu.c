@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Header and trailer of a sockets stream's FPDU.
-#include "record/frame.h"
+#include "record/fpdu.h"
 
 #include "record/record.h"
 
@@ -23,17 +23,17 @@ static void put_head(uint8_t *head, enum rdmap_opcode op, size_t payload, uint32
 	ddp_put(&ddp, head + FPDU_LEN_FIELD);
 }
 
-void aw_frame_put_head(uint8_t head[AW_FRAME_HEAD], size_t payload, uint32_t msn)
+void aw_fpdu_put_head(uint8_t head[AW_FPDU_HEAD], size_t payload, uint32_t msn)
 {
 	put_head(head, RDMAP_SEND, payload, msn);
 }
 
-void aw_frame_put_urgent_head(uint8_t head[AW_FRAME_HEAD], uint32_t msn)
+void aw_fpdu_put_urgent_head(uint8_t head[AW_FPDU_HEAD], uint32_t msn)
 {
 	put_head(head, RDMAP_SEND_SE, 1, msn);
 }
 
-bool aw_frame_is_urgent(const uint8_t head[AW_FRAME_HEAD])
+bool aw_fpdu_is_urgent(const uint8_t head[AW_FPDU_HEAD])
 {
 	struct ddp_hdr ddp;
 
@@ -47,34 +47,34 @@ static uint32_t crc_of(const uint8_t *bytes, size_t len)
 	return crc32c_final(aw_record_calls.crc(CRC32C_INIT, bytes, len));
 }
 
-size_t aw_frame_put_trailer(uint8_t *frame, size_t payload)
+size_t aw_fpdu_put_trailer(uint8_t *fpdu, size_t payload)
 {
-	size_t len = aw_frame_len(payload), end = AW_FRAME_HEAD + payload;
+	size_t len = aw_fpdu_len(payload), end = AW_FPDU_HEAD + payload;
 
-	memset(frame + end, 0, len - FPDU_CRC_LEN - end);
-	put_le32(frame + len - FPDU_CRC_LEN, crc_of(frame, len - FPDU_CRC_LEN));
+	memset(fpdu + end, 0, len - FPDU_CRC_LEN - end);
+	put_le32(fpdu + len - FPDU_CRC_LEN, crc_of(fpdu, len - FPDU_CRC_LEN));
 	return len;
 }
 
-bool aw_frame_is_right(const uint8_t *frame, size_t payload)
+bool aw_fpdu_is_right(const uint8_t *fpdu, size_t payload)
 {
-	size_t len = aw_frame_len(payload) - FPDU_CRC_LEN;
+	size_t len = aw_fpdu_len(payload) - FPDU_CRC_LEN;
 
-	return get_le32(frame + len) == crc_of(frame, len);
+	return get_le32(fpdu + len) == crc_of(fpdu, len);
 }
 
-bool aw_frame_payload(const uint8_t head[FPDU_LEN_FIELD], size_t *payload)
+bool aw_fpdu_payload(const uint8_t head[FPDU_LEN_FIELD], size_t *payload)
 {
 	size_t ulpdu = get_be16(head);
 
-	if (ulpdu <= DDP_UNTAGGED_LEN || ulpdu > DDP_UNTAGGED_LEN + AW_FRAME_PAYLOAD_MAX)
+	if (ulpdu <= DDP_UNTAGGED_LEN || ulpdu > DDP_UNTAGGED_LEN + AW_FPDU_PAYLOAD_MAX)
 		return false;
 	*payload = ulpdu - DDP_UNTAGGED_LEN;
 	return true;
 }
 
 /* RFC 5041 7.1 and RFC 5040 5.1. */
-enum aw_error aw_frame_judge(const uint8_t head[AW_FRAME_HEAD], uint32_t msn)
+enum aw_error aw_fpdu_judge(const uint8_t head[AW_FPDU_HEAD], uint32_t msn)
 {
 	struct ddp_hdr ddp;
 	enum rdmap_opcode op;
