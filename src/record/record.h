@@ -98,6 +98,18 @@ struct aw_record_count {
 	uint32_t msn; /* of the FPDU that is due there */
 };
 
+/*
+ * The halves of a record change apart, each under its lock in the slot.
+ *
+ *   rx:  reply due (active end: `reply_due`) --> receiving (`have` bytes of the next FPDU have left the socket) <--> held
+ *        held: the next FPDU is right, and its last byte is still in the socket; the program was given `given` bytes of it
+ *        each --> ended: only the stream's end or `error` is still to come; `fault` is what aw_record_end tells the peer
+ *   tx:  reply waits (passive end: `reply`, `rest`), and goes out with the first FPDU --> sending <--> partly taken
+ *        partly taken: the next call, or a thread started for it, sends `rest` of an FPDU first, and behind it the stream's end
+ *        where the program has shut it down (`fin_due`); `rest_urgent`: TCP's urgent pointer goes to its end
+ *        each --> ended: a write is EPIPE; a send that failed behind bytes leaves `error` to the next one
+ *        While TCP is given bytes, `intent` notes them in case that the process is killed.
+ */
 struct aw_record_rx {
 	bool reply_due; /* the Reply has not come yet */
 	uint32_t msn; /* of the FPDU that is due next */

@@ -28,30 +28,21 @@ static void settle_flags(struct aw_record *record)
 	}
 }
 
-/* The FPDU that is held has its last byte in the socket or in the record. */
-static bool is_held_sound(const struct aw_record_rx *rx)
-{
-	size_t payload;
-
-	return rx->have >= AW_FPDU_HEAD && aw_fpdu_payload(rx->bytes, &payload) &&
-	       rx->have + 1 >= aw_fpdu_len(payload) && rx->given <= payload;
-}
-
-static bool is_mark_sound(const struct aw_record_rx *rx)
-{
-	int mark = (int)rx->mark;
-
-	return mark == AW_MARK_NONE || mark == AW_MARK_BEHIND ||
-	       (mark == AW_MARK_FRONT && aw_urgent_is_front(rx));
-}
-
 static bool is_rx_sound(const struct aw_record_rx *rx)
 {
+	int mark = (int)rx->mark;
+	size_t payload;
+
 	if (rx->have > sizeof(rx->bytes) || (rx->reply_due && rx->have > AW_STARTUP_MAX))
 		return false;
 	if (rx->error < 0 || rx->error > ERRNO_MAX || rx->wanted == 0)
 		return false;
-	return (!rx->held || is_held_sound(rx)) && is_mark_sound(rx);
+	/* The FPDU that is held has its last byte in the socket or in the record. */
+	if (rx->held && (rx->have < AW_FPDU_HEAD || !aw_fpdu_payload(rx->bytes, &payload) ||
+			 rx->have + 1 < aw_fpdu_len(payload) || rx->given > payload))
+		return false;
+	return mark == AW_MARK_NONE || mark == AW_MARK_BEHIND ||
+	       (mark == AW_MARK_FRONT && aw_urgent_is_front(rx));
 }
 
 static bool is_rest_sound(uint32_t at, uint32_t len)

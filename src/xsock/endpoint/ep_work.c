@@ -61,12 +61,6 @@ void aw_xs_ep_fail_caller_wrs(struct aw_xs_ep *ep)
 		complete_caller_wr(ep, ECONNABORTED);
 }
 
-/* Returns the wr_id of a send: what aw_xs_stream_done() needs at its completion. */
-static uint64_t send_id(uint32_t wrs, uint32_t bytes)
-{
-	return (uint64_t)bytes << 16 | wrs << 8;
-}
-
 struct chain {
 	struct ibv_send_wr wr[2 * CHAIN_MAX];
 	struct ibv_sge sge[3 * CHAIN_MAX];
@@ -126,7 +120,8 @@ static void add_work(const struct aw_xs_ep *ep, struct chain *c, const struct aw
 		wr->send_flags = IBV_SEND_INLINE;
 	}
 	wr->send_flags |= IBV_SEND_SIGNALED;
-	wr->wr_id = send_id(work->wrs, work->bytes);
+	/* for aw_xs_stream_done(), at the completion */
+	wr->wr_id = (uint64_t)work->bytes << 16 | work->wrs << 8;
 	c->works++;
 }
 
@@ -180,26 +175,22 @@ int aw_xs_ep_post_work(struct aw_xs_ep *ep, const struct aw_xs_work *work)
 	return post_chain(ep, &c);
 }
 
-/* Posts one chain. True: the chain was full, and there may be more. */
-static bool pump_chain(struct aw_xs_ep *ep, uint32_t min) AW_REQUIRES(ep->lock)
+void aw_xs_ep_pump(struct aw_xs_ep *ep, uint32_t min)
 {
 	struct aw_xs_work work;
 	struct chain c;
+	int err;
 
-	chain_begin(&c);
-	while (c.works < CHAIN_MAX && aw_xs_stream_next(&ep->stream, min, &work))
-		add_work(ep, &c, &work);
-	return post_chain(ep, &c) == 0 && c.works == CHAIN_MAX;
-}
-
-void aw_xs_ep_pump(struct aw_xs_ep *ep, uint32_t min)
-{
 	if (ep->phase != AW_XS_PHASE_UP)
 		return;
 	if (ep->maps_due > 0)
 		aw_xs_ep_announce_maps(ep);
-	while (pump_chain(ep, min))
-		;
+	do {
+		chain_begin(&c);
+		while (c.works < CHAIN_MAX && aw_xs_stream_next(&ep->stream, min, &work))
+			add_work(ep, &c, &work);
+		err = post_chain(ep, &c);
+	} while (!err && c.works == CHAIN_MAX);
 }
 
 /* Processes receive completions. True: there may be more. */
@@ -220,13 +211,6 @@ static bool take_receives(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 	if (lost && ep->phase != AW_XS_PHASE_OVER)
 		end_by_qp(ep);
 	return n == POLL_MAX;
-}
-
-/* Processes at most recv_count completions: a peer may send faster than this thread processes. */
-static void take_all_receives(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
-{
-	for (uint32_t taken = 0; taken < ep->recv_count && take_receives(ep); taken += POLL_MAX)
-		;
 }
 
 static void on_sent(struct aw_xs_ep *ep, const struct ibv_wc *wc) AW_REQUIRES(ep->lock)
@@ -256,15 +240,10 @@ void aw_xs_ep_reap_sends(struct aw_xs_ep *ep)
 	} while (n == POLL_MAX);
 }
 
-/* Returns whether send completions are to be polled: for room in the ring or the SQ. */
-static bool needs_room(const struct aw_xs_stream *s)
-{
-	return s->put - s->freed > SEND_LAZY || s->put - s->freed > s->mem.send_len / 2 ||
-	       s->sq_used > s->sq_size / 2;
-}
-
 void aw_xs_ep_progress(struct aw_xs_ep *ep)
 {
+	const struct aw_xs_stream *s = &ep->stream;
+
 	ep->calls++;
 	/* WRs of callers complete behind the end, too. */
 	if (ep->phase == AW_XS_PHASE_OVER && ep->caller_wrs > 0)
@@ -275,9 +254,12 @@ void aw_xs_ep_progress(struct aw_xs_ep *ep)
 		aw_xs_ep_cm_progress(ep);
 	if (ep->phase != AW_XS_PHASE_UP)
 		return;
-	take_all_receives(ep);
-	if (ep->caller_wrs > 0 || needs_room(&ep->stream))
-		aw_xs_ep_reap_sends(ep);
+	/* At most recv_count completions: a peer may send faster than this thread processes. */
+	for (uint32_t taken = 0; taken < ep->recv_count && take_receives(ep); taken += POLL_MAX)
+		;
+	if (ep->caller_wrs > 0 || s->put - s->freed > SEND_LAZY ||
+	    s->put - s->freed > s->mem.send_len / 2 || s->sq_used > s->sq_size / 2)
+		aw_xs_ep_reap_sends(ep); /* for room in the ring or the SQ */
 	aw_xs_ep_pump(ep, 0);
 }
 

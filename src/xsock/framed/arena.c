@@ -269,13 +269,6 @@ void aw_arena_disclaim(void)
 		atomic_store_explicit(&claims[i], 0, memory_order_relaxed);
 }
 
-static bool is_claimed_by_others(unsigned number)
-{
-	struct flock lock = aw_entry_lock(number, F_WRLCK);
-
-	return aw_libc()->fcntl(arena_fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
-}
-
 /* Frees a slot that no living process has locked, and gives its pages back. FRESH keeps others off meanwhile. */
 static void free_slot(unsigned number, uint64_t word)
 {
@@ -296,11 +289,12 @@ void aw_arena_sweep(void)
 
 	for (uint32_t i = 0; i < end; i++) {
 		uint64_t word = atomic_load(&arena->entries[i].word);
+		struct flock lock = aw_entry_lock(i, F_WRLCK);
 
 		if (!(word & AW_ENTRY_HOLDERS) || word & (AW_ENTRY_FRESH | AW_ENTRY_UNBORN) ||
 		    atomic_load(&claims[i]))
 			continue;
-		if (is_claimed_by_others(i))
+		if (aw_libc()->fcntl(arena_fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK)
 			others++; /* and cost a system call */
 		else
 			free_slot(i, word);

@@ -98,16 +98,6 @@ static enum aw_census_result find_arena(struct census *census)
 	return is_right ? AW_CENSUS_WHOLE : AW_CENSUS_STRANGE;
 }
 
-static enum aw_xs_mode read_mode(int arena, unsigned number)
-{
-	off_t at = (off_t)(aw_arena_slot_at(number) + offsetof(struct aw_slot, mode));
-	uint8_t mode;
-
-	if (pread(arena, &mode, 1, at) != 1)
-		return AW_XS_OFF;
-	return aw_xs_mode_is_iwarp((enum aw_xs_mode)mode) ? (enum aw_xs_mode)mode : AW_XS_OFF;
-}
-
 static int compare_inodes(const void *a, const void *b)
 {
 	const struct aw_census_record *left = a, *right = b;
@@ -128,11 +118,18 @@ static bool read_entries(struct census *census)
 		if (pread(census->arena, chunk, sizeof(chunk), (off_t)at) != sizeof(chunk))
 			return false;
 		for (unsigned i = 0; i < CHUNK; i++) {
+			size_t mode_at =
+				aw_arena_slot_at(first + i) + offsetof(struct aw_slot, mode);
+			uint8_t mode = AW_XS_OFF;
+
 			if (!(chunk[i].word & AW_ENTRY_HOLDERS) || chunk[i].word & AW_ENTRY_FRESH ||
 			    !chunk[i].ino)
 				continue;
+			if (pread(census->arena, &mode, 1, (off_t)mode_at) != 1 ||
+			    !aw_xs_mode_is_iwarp((enum aw_xs_mode)mode))
+				mode = AW_XS_OFF;
 			census->records[census->count++] = (struct aw_census_record){
-				.mode = read_mode(census->arena, first + i),
+				.mode = (enum aw_xs_mode)mode,
 				.conn.ino = chunk[i].ino,
 			};
 		}

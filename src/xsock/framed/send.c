@@ -51,15 +51,6 @@ static ssize_t send_now(struct aw_io *call)
 	return n;
 }
 
-/* Returns whether the call goes on with the record: where the program's fd is a pair by now, the bytes go through that. */
-static bool is_still_record(struct aw_io *call)
-{
-	if (atomic_load(&call->slot->proxy) && aw_framed_slot(call->fd) != call->slot &&
-	    aw_io_is_paired(call))
-		return false;
-	return aw_io_is_still_ours(call, POLLOUT);
-}
-
 /* Returns whether a call that may wait does so after result n. */
 static bool is_to_send(const struct aw_io *call, ssize_t n)
 {
@@ -69,6 +60,7 @@ static bool is_to_send(const struct aw_io *call, ssize_t n)
 static ssize_t send_waiting(struct aw_io *call)
 {
 	struct _pthread_cleanup_buffer left;
+	bool is_pair;
 	ssize_t n;
 
 	aw_slot_begin_wait(call->slot);
@@ -78,7 +70,10 @@ static ssize_t send_waiting(struct aw_io *call)
 		n = aw_io_may_sleep(call) ? aw_io_await(call, POLLOUT, SO_SNDTIMEO) : -EBADF;
 		if (n)
 			break;
-		n = is_still_record(call) ? send_now(call) : -EBADF;
+		/* Where the program's fd is a pair by now, the bytes go through that. */
+		is_pair = atomic_load(&call->slot->proxy) &&
+			  aw_framed_slot(call->fd) != call->slot && aw_io_is_paired(call);
+		n = !is_pair && aw_io_is_still_ours(call, POLLOUT) ? send_now(call) : -EBADF;
 	} while (is_to_send(call, n));
 	aw_left_pop(&left, 0);
 	aw_slot_leave_wait(call->slot);

@@ -173,26 +173,16 @@ void aw_fdtab_set_parent_exits(bool exits)
 	parent_exits = exits;
 }
 
-/*
- * Returns the page that the kernel clears in the child of a fork, or &no_page if the kernel has no
- * MADV_WIPEONFORK.
- */
-static pid_t *make_wiped_page(void)
+/* Makes the page that the kernel clears in the child of a fork; no_page stays where the kernel has no MADV_WIPEONFORK. */
+static void watch_forks(void)
 {
 	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
 	void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (page == MAP_FAILED)
-		return &no_page;
-	if (madvise(page, bytes, MADV_WIPEONFORK) == 0)
-		return page;
-	munmap(page, bytes);
-	return &no_page;
-}
-
-static void watch_forks(void)
-{
-	owner = make_wiped_page();
+	if (page != MAP_FAILED && madvise(page, bytes, MADV_WIPEONFORK) == 0)
+		owner = page;
+	else if (page != MAP_FAILED)
+		munmap(page, bytes);
 	*owner = getpid();
 }
 

@@ -119,17 +119,9 @@ static struct kept_signal *kept_at(unsigned place)
 	return place ? &queue.others[place - 1] : &queue.first;
 }
 
-/* Returns whether a call that sig's handler interrupts is not restarted. */
-static bool ends_calls(int sig)
-{
-	struct sigaction action;
-
-	return sigaction(sig, NULL, &action) == 0 && is_handler(action.sa_handler) &&
-	       !(action.sa_flags & SA_RESTART);
-}
-
 enum aw_strike aw_shield_strike(void)
 {
+	struct sigaction action;
 	sigset_t pending;
 	bool ends = false;
 
@@ -138,7 +130,9 @@ enum aw_strike aw_shield_strike(void)
 	for (unsigned i = 0; i < queue.count && !ends; i++)
 		ends = !(atomic_load(&actions[kept_at(i)->sig].flags) & SA_RESTART);
 	for (int sig = 1; sig < NSIG && !ends; sig++)
-		ends = sigismember(&pending, sig) && !(queue.mask & bit_of(sig)) && ends_calls(sig);
+		ends = sigismember(&pending, sig) && !(queue.mask & bit_of(sig)) &&
+		       sigaction(sig, NULL, &action) == 0 && is_handler(action.sa_handler) &&
+		       !(action.sa_flags & SA_RESTART);
 	return ends ? AW_STRIKE_ENDS : AW_STRIKE_RESTARTS;
 }
 

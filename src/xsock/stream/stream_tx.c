@@ -101,22 +101,6 @@ static void add_entry(struct aw_xs_work *work, const struct aw_xs_sge *table, ui
 	work->wrs++;
 }
 
-/*
- * Called at the ring's end: doubles the ring if bytes have filled it, else wraps. The bytes in the
- * ring stay where they are.
- */
-static void grow_or_wrap(struct aw_xs_stream *s)
-{
-	if (s->bulk && s->recv_used < s->mem.recv_len) {
-		s->recv_used *= 2;
-	} else {
-		s->adv_at = 0;
-		if (s->got_at == s->recv_used)
-			s->got_at = 0;
-	}
-	s->bulk = false;
-}
-
 /* Returns whether a buffer of the receive ring is empty and the peer has an entry for it. */
 static bool has_buffer(struct aw_xs_stream *s)
 {
@@ -134,8 +118,17 @@ static void advertise_buffer(struct aw_xs_stream *s, struct aw_xs_work *work)
 {
 	struct aw_xs_sge sge = { .key = s->mem.recv_key };
 
-	if (s->adv_at == s->recv_used)
-		grow_or_wrap(s);
+	/* At its end the ring doubles if bytes have filled it, else it wraps. The bytes in the ring stay where they are. */
+	if (s->adv_at == s->recv_used) {
+		if (s->bulk && s->recv_used < s->mem.recv_len) {
+			s->recv_used *= 2;
+		} else {
+			s->adv_at = 0;
+			if (s->got_at == s->recv_used)
+				s->got_at = 0;
+		}
+		s->bulk = false;
+	}
 	sge.addr = (uintptr_t)s->mem.recv + s->adv_at;
 	sge.len = s->recv_used / s->chunks;
 	add_entry(work, &s->peer_sgl, s->peer_sgl_next, AW_XS_SGE_LEN);

@@ -167,26 +167,27 @@ AW_WRAPPER ssize_t sendfile64(int out, int in, off64_t *offset, size_t count)
 	return aw_libc()->sendfile64(out, in, offset, count);
 }
 
-/* Fails as the kernel does where a connection, or the pipe at its other side, is given an offset. */
-static ssize_t fail_for_offset(int in, const off64_t *in_offset, int out, const off64_t *out_offset)
-{
-	bool from_record = aw_framed_slot(in);
-	bool is_pipe = aw_libc()->fcntl(from_record ? out : in, F_GETPIPE_SZ) >= 0;
-
-	return aw_fail_with(is_pipe && (from_record ? out_offset : in_offset) ? ESPIPE : EINVAL);
-}
-
 AW_WRAPPER ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t count,
 			  unsigned flags)
 {
+	const off64_t *pipes_offset;
+	bool from_record;
+
 	if (!count) /* the kernel looks at no fd */
 		return aw_libc()->splice(in, in_offset, out, out_offset, count, flags);
 	if (aw_first_io(in, AW_FIRST_READ, flags & SPLICE_F_NONBLOCK) ||
 	    aw_first_io(out, AW_FIRST_WRITE, flags & SPLICE_F_NONBLOCK))
 		return -1;
-	if (aw_framed_slot(in) || aw_framed_slot(out))
-		return in_offset || out_offset ? fail_for_offset(in, in_offset, out, out_offset)
-					       : aw_framed_splice(in, out, count, flags);
+	from_record = aw_framed_slot(in);
+	if (from_record || aw_framed_slot(out)) {
+		if (!in_offset && !out_offset)
+			return aw_framed_splice(in, out, count, flags);
+		pipes_offset = from_record ? out_offset : in_offset;
+		return aw_fail_with(
+			pipes_offset && aw_libc()->fcntl(from_record ? out : in, F_GETPIPE_SZ) >= 0
+				? ESPIPE
+				: EINVAL);
+	}
 	aw_extended_watch_bridged(in);
 	return aw_libc()->splice(in, in_offset, out, out_offset, count, flags);
 }

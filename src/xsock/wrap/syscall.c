@@ -141,17 +141,6 @@ static long call_number(long number, const long *a, bool *known)
 }
 
 /*
- * Returns whether the call may be about a framed or undecided fd: those that have an fd have it as
- * their first or third argument. A wrapper serves any other fd, too.
- */
-static bool is_about_special(long number, const long *a)
-{
-	return aw_fdtab_is_special((int)a[0]) ||
-	       ((number == SYS_splice || number == SYS_epoll_ctl) &&
-		aw_fdtab_is_special((int)a[2]));
-}
-
-/*
  * Reads six arguments, as libc's syscall does, although the caller may have passed fewer: the
  * address sanitizer would report that.
  */
@@ -179,7 +168,12 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER long syscall(long number, ...
 	if (number == SYS_execveat)
 		return execveat((int)a[0], (const char *)a[1], (char *const *)a[2],
 				(char *const *)a[3], (int)a[4]);
-	if (is_about_special(number, a)) {
+	/*
+	 * The call may be about a framed or undecided fd: those that have an fd have it as their first or third argument. A wrapper
+	 * serves any other fd, too.
+	 */
+	if (aw_fdtab_is_special((int)a[0]) ||
+	    ((number == SYS_splice || number == SYS_epoll_ctl) && aw_fdtab_is_special((int)a[2]))) {
 		result = call_wrapper(number, a, &known);
 		if (known)
 			return result;
