@@ -383,17 +383,19 @@ static short wanted_events(struct aw_ext *ext, int *timeout_ms)
 }
 
 /*
- * Sleeps until there may be something to do. An endpoint that has ended reports nothing more.
- * Returns whether the sleep has run out.
+ * Sleeps until there may be something to do. An endpoint that has ended reports nothing more; ended: it had before the pump
+ * has last moved bytes, which then has seen the end. Returns whether the sleep has run out.
  */
-static bool pump_sleep(struct aw_ext *ext, short *far_revents)
+static bool pump_sleep(struct aw_ext *ext, bool ended, short *far_revents)
 {
 	int timeout_ms = -1, patience_ms = ext->patience_ms, ready;
 	struct pollfd fds[POLL_FDS];
 	bool serves = ext->serves_ep;
 	eventfd_t count;
 
-	if (is_ended(ext)) {
+	if (!ended && is_ended(ext))
+		return false;
+	if (ended) {
 		/* No event tells of a completion behind the end. */
 		if (atomic_load(&ext->posted))
 			patience_ms = POSTED_RETRY_MS;
@@ -418,12 +420,13 @@ static bool pump_sleep(struct aw_ext *ext, short *far_revents)
 void *aw_ext_pump(void *arg)
 {
 	struct aw_ext *ext = arg;
-	bool slept = false;
+	bool slept = false, ended;
 	short far_revents = 0;
 
 	pthread_mutex_lock(&ext->lock);
 	for (;;) {
 		ext->asleep = false;
+		ended = is_ended(ext);
 		aw_ext_review_direct(ext, slept);
 		aw_ext_progress(ext);
 		if (has_ended(ext, far_revents))
@@ -432,7 +435,7 @@ void *aw_ext_pump(void *arg)
 		ext->serves_ep = serves_ep(ext);
 		ext->asleep = true;
 		pthread_mutex_unlock(&ext->lock);
-		slept = pump_sleep(ext, &far_revents);
+		slept = pump_sleep(ext, ended, &far_revents);
 		pthread_mutex_lock(&ext->lock);
 	}
 	aw_ext_end_direct(ext);
