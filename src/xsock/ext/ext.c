@@ -193,24 +193,6 @@ static void await_sent(struct aw_ext *ext, int64_t until_ns)
 	} while (more);
 }
 
-static void reset_connection(struct aw_ext *ext)
-{
-	aw_xs_ep_reset(ext->ep);
-	pthread_mutex_lock(&ext->lock);
-	aw_ext_fail_with(ext, -ECONNABORTED);
-	aw_ext_wake(ext);
-	pthread_mutex_unlock(&ext->lock);
-}
-
-/* SO_LINGER has the close wait, or reset the connection. */
-static void obey_linger(struct aw_ext *ext, const struct linger *linger)
-{
-	if (linger->l_onoff && linger->l_linger > 0)
-		await_sent(ext, aw_now_ns() + linger->l_linger * NS_PER_S);
-	else if (linger->l_onoff)
-		reset_connection(ext);
-}
-
 /*
  * The program is about to close its last fd. It can take no completion any more, so that its memory is let go of now; the
  * stream goes on as TCP's would.
@@ -222,8 +204,15 @@ static void ext_closing(int fd, const struct linger *linger)
 
 	if (!ext)
 		return;
-	if (open)
-		obey_linger(ext, linger);
+	if (open && linger->l_onoff && linger->l_linger > 0) {
+		await_sent(ext, aw_now_ns() + linger->l_linger * NS_PER_S);
+	} else if (open && linger->l_onoff) {
+		aw_xs_ep_reset(ext->ep);
+		pthread_mutex_lock(&ext->lock);
+		aw_ext_fail_with(ext, -ECONNABORTED);
+		aw_ext_wake(ext);
+		pthread_mutex_unlock(&ext->lock);
+	}
 	pthread_mutex_lock(&table_lock);
 	leaves = !ext->closed && !ext->has_pump;
 	ext->closed = true;
@@ -262,14 +251,6 @@ static void forget_in_child(void)
 	TAILQ_INIT(&table);
 }
 
-static void stop_pump(struct aw_ext *ext)
-{
-	pthread_mutex_lock(&ext->lock);
-	ext->leaving = true;
-	pthread_mutex_unlock(&ext->lock);
-	(void)eventfd_write(ext->wake, 1);
-}
-
 /* The caller holds the table's lock. */
 static bool any_pump(void)
 {
@@ -296,8 +277,12 @@ static void stop_all(void)
 	pthread_mutex_lock(&table_lock);
 	TAILQ_FOREACH(ext, &table, entry)
 	{
-		if (ext->has_pump)
-			stop_pump(ext);
+		if (!ext->has_pump)
+			continue;
+		pthread_mutex_lock(&ext->lock);
+		ext->leaving = true;
+		pthread_mutex_unlock(&ext->lock);
+		(void)eventfd_write(ext->wake, 1);
 	}
 	while (any_pump() && !error)
 		error = pthread_cond_timedwait(&pump_ended, &table_lock, &end);
@@ -338,14 +323,6 @@ static int ext_init(struct aw_ext *ext, const struct aw_ext_request *request)
 	return aw_pump_init(&ext->pump);
 }
 
-static void table_add(struct aw_ext *ext)
-{
-	pthread_mutex_lock(&table_lock);
-	ext->has_pump = true;
-	TAILQ_INSERT_TAIL(&table, ext, entry);
-	pthread_mutex_unlock(&table_lock);
-}
-
 static int ext_begin(struct aw_ext *ext, const struct aw_ext_request *request)
 {
 	int error = aw_ext_connect(ext, request);
@@ -354,17 +331,13 @@ static int ext_begin(struct aw_ext *ext, const struct aw_ext_request *request)
 		return error;
 	pthread_once(&once, register_handlers);
 	aw_line_ep_init(&ext->line, ext->ep);
-	table_add(ext);
+	pthread_mutex_lock(&table_lock);
+	ext->has_pump = true;
+	TAILQ_INSERT_TAIL(&table, ext, entry);
+	pthread_mutex_unlock(&table_lock);
 	error = aw_thread_start(aw_ext_pump, ext);
 	if (error)
 		table_remove(ext);
-	return error;
-}
-
-static int close_and_fail(const struct aw_ext_request *request, int error)
-{
-	close(request->tcp);
-	close(request->far);
 	return error;
 }
 
@@ -374,8 +347,11 @@ static int ext_start(const struct aw_ext_request *request)
 	int error;
 
 	ext = calloc(1, sizeof(*ext));
-	if (!ext)
-		return close_and_fail(request, ENOMEM);
+	if (!ext) {
+		close(request->tcp);
+		close(request->far);
+		return ENOMEM;
+	}
 	ext->pump = (struct aw_pump){
 		.far = request->far,
 		.line = &ext->line.line,

@@ -9,14 +9,6 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-/* Returns how many bytes the program has written to the pair that the pump has not received. */
-static uint64_t in_pair(const struct aw_ext *ext)
-{
-	int bytes = 0;
-
-	return ioctl(ext->pump.far, FIONREAD, &bytes) == 0 && bytes > 0 ? (uint64_t)bytes : 0;
-}
-
 int aw_ext_send_error(const struct aw_ext *ext)
 {
 	if (ext->error)
@@ -27,8 +19,11 @@ int aw_ext_send_error(const struct aw_ext *ext)
 void aw_ext_queue_send(struct aw_ext_op *op)
 {
 	struct aw_ext *ext = op->ext;
+	int waiting =
+		0; /* bytes that the program has written to the pair, and the pump has not received */
 
-	op->mark = ext->pump.taken + in_pair(ext);
+	(void)ioctl(ext->pump.far, FIONREAD, &waiting);
+	op->mark = ext->pump.taken + (uint64_t)waiting;
 	TAILQ_INSERT_TAIL(&ext->sends, op, entry);
 	aw_ext_progress(ext);
 	aw_ext_wake(ext);
@@ -71,12 +66,6 @@ int aw_ext_send_async(int fd, const void *buf, size_t len, uint64_t cookie)
 	return result;
 }
 
-/* Returns the errno of a receive after the end; 0: the peer has ended the stream in order. */
-static int error_of_end(const struct aw_ext *ext)
-{
-	return ext->error == ENOTCONN ? 0 : ext->error;
-}
-
 /*
  * Serves a receive from the pair, which has what came before; no bytes are added while the caller
  * holds ext.lock. recv() is not called on an empty pair: it would find the end, and its wrapper
@@ -84,7 +73,7 @@ static int error_of_end(const struct aw_ext *ext)
  */
 static bool take_from_pair(struct aw_ext_op *op, int fd)
 {
-	int waiting = 0;
+	int waiting = 0, error = op->ext->error;
 	ssize_t got = 0;
 
 	if (ioctl(fd, FIONREAD, &waiting) == 0 && waiting > 0)
@@ -92,7 +81,8 @@ static bool take_from_pair(struct aw_ext_op *op, int fd)
 	if (got <= 0 && !op->ext->pump.in.eof_forwarded)
 		return false;
 	op->moved = got > 0 ? (size_t)got : 0;
-	aw_ext_op_complete(op, got > 0 ? 0 : error_of_end(op->ext));
+	/* ENOTCONN: the peer has ended the stream in order */
+	aw_ext_op_complete(op, got > 0 || error == ENOTCONN ? 0 : error);
 	return true;
 }
 

@@ -177,23 +177,18 @@ static int send_by_reject(struct ext_start *s, const struct aw_place *place)
 	return aw_ext_tcp_write(s->tcp, reply, sizeof(reply), s->until_ns);
 }
 
-static int reject_version(struct ext_start *s)
-{
-	const struct aw_place none = { .status = AW_PLACE_VERSION };
-	int err = send_by_reply(s, &none);
-
-	return err ? err : EPROTONOSUPPORT;
-}
-
 static int serve_request(struct ext_start *s)
 {
+	const struct aw_place none = { .status = AW_PLACE_VERSION };
 	uint8_t request_frame[AW_RENDEZVOUS_REQUEST_LEN];
 	int err = aw_ext_tcp_read(s->tcp, request_frame, sizeof(request_frame), s->until_ns);
 
 	if (err)
 		return err;
-	if (!aw_rendezvous_request_is_known(request_frame))
-		return reject_version(s);
+	if (!aw_rendezvous_request_is_known(request_frame)) {
+		err = send_by_reply(s, &none);
+		return err ? err : EPROTONOSUPPORT;
+	}
 	return await_at_place(s, send_by_reply, true);
 }
 

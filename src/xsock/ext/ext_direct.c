@@ -123,20 +123,16 @@ static bool may_receive(struct aw_ext *ext)
 	       !atomic_load(&ext->polled) && TAILQ_EMPTY(&ext->recvs);
 }
 
-/* The peer's end is the pair's, too: later reads, and other processes, find it there. */
-static void end_reads(struct aw_ext *ext)
-{
-	ext->pump.in.eof = true;
-	aw_ext_forward_end_in(ext);
-	wake_pump(ext);
-}
-
 static ssize_t receive(struct aw_ext *ext, const struct iovec *iov, int n, int flags)
 {
 	ssize_t got = aw_xs_ep_recv(ext->ep, iov, n, flags & MSG_PEEK);
 
-	if (got == 0)
-		end_reads(ext);
+	/* The peer's end is the pair's, too: later reads, and other processes, find it there. */
+	if (got == 0) {
+		ext->pump.in.eof = true;
+		aw_ext_forward_end_in(ext);
+		wake_pump(ext);
+	}
 	if (got >= 0 || got == -EAGAIN)
 		return got;
 	aw_ext_fail_with(ext, got);

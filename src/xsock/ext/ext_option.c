@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 
 /*
@@ -19,21 +20,6 @@ static int take_error(struct aw_ext *ext)
 		error = 0;
 	ext->error_returned = ext->error_returned || error;
 	return error;
-}
-
-static int store_number(int number, void *value, socklen_t *len)
-{
-	if (*len > sizeof(number))
-		*len = sizeof(number);
-	memcpy(value, &number, *len);
-	return 0;
-}
-
-static int get_option(struct aw_ext *ext, int level, int name, void *value, socklen_t *len)
-{
-	if (level == SOL_SOCKET && name == SO_ERROR)
-		return store_number(take_error(ext), value, len);
-	return ext->tcp < 0 ? aw_ext_fail(ENOTCONN) : getsockopt(ext->tcp, level, name, value, len);
 }
 
 static int set_option(struct aw_ext *ext, int level, int name, const void *value, socklen_t len)
@@ -53,12 +39,20 @@ static int set_option(struct aw_ext *ext, int level, int name, const void *value
 int aw_ext_get_option(ino_t ino, int level, int name, void *value, socklen_t *len)
 {
 	struct aw_ext *ext = aw_ext_find(ino);
-	int result;
+	int result = 0, error;
 
 	if (!ext)
 		return aw_ext_fail(ENOTCONN);
 	pthread_mutex_lock(&ext->lock);
-	result = get_option(ext, level, name, value, len);
+	if (level == SOL_SOCKET && name == SO_ERROR) {
+		error = take_error(ext);
+		*len = MIN(*len, sizeof(error));
+		memcpy(value, &error, *len);
+	} else if (ext->tcp < 0) {
+		result = aw_ext_fail(ENOTCONN);
+	} else {
+		result = getsockopt(ext->tcp, level, name, value, len);
+	}
 	pthread_mutex_unlock(&ext->lock);
 	aw_ext_put(ext);
 	return result;

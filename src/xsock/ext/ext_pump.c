@@ -354,14 +354,6 @@ static bool has_ended(struct aw_ext *ext, short far_revents)
 	return ext->error || (ext->pump.out.eof_forwarded && (ext->pump.in.eof_forwarded || gone));
 }
 
-/* Returns what to poll far for. POLLHUP is reported for ever: once seen, far is left out. */
-static struct pollfd poll_far(const struct aw_ext *ext, short far_revents)
-{
-	bool left_out = far_revents & POLLHUP && !ext->far_events;
-
-	return (struct pollfd){ .fd = left_out ? -1 : ext->pump.far, .events = ext->far_events };
-}
-
 /*
  * Returns the events of the endpoint that the pump can act on. Another thread may have changed them
  * since the pump tried, and an armed endpoint reports only later changes. *timeout_ms: a zero-copy
@@ -406,7 +398,9 @@ static bool pump_sleep(struct aw_ext *ext, bool ended, short *far_revents)
 	aw_xs_ep_fds(ext->ep, fds);
 	for (size_t i = 0; !serves && i < AW_XS_EP_FDS; i++)
 		fds[i].fd = -1;
-	fds[POLL_FAR] = poll_far(ext, *far_revents);
+	fds[POLL_FAR] = (struct pollfd){ .fd = ext->pump.far, .events = ext->far_events };
+	if (*far_revents & POLLHUP && !ext->far_events)
+		fds[POLL_FAR].fd = -1; /* the kernel reports a hang-up for ever */
 	fds[POLL_WAKE] = (struct pollfd){ .fd = ext->wake, .events = POLLIN };
 	ready = poll(fds, POLL_FDS, timeout_ms < 0 ? patience_ms : timeout_ms);
 	if (ready <= 0)

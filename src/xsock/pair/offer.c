@@ -47,20 +47,16 @@ static bool is_listener_at(const struct aw_sock *sock, int fd, const void *arg)
 	       aw_pair_end_of((const struct sockaddr *)&local, &own) && own.port == server->port;
 }
 
-/* A process has a directory in /proc for each thread. */
-static bool is_only_thread(void)
-{
-	struct stat tasks;
-
-	return __libc_single_threaded ||
-	       (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 2 + 1);
-}
-
 /* Returns whether it is this thread that would have to accept the connection. */
 static bool is_to_itself(const struct aw_tcp_end *server)
 {
-	return aw_fdtab_any_listener() && aw_fdtab_find(0, is_listener_at, server) >= 0 &&
-	       is_only_thread();
+	struct stat tasks;
+
+	if (!aw_fdtab_any_listener() || aw_fdtab_find(0, is_listener_at, server) < 0)
+		return false;
+	/* A process has a directory in /proc for each thread. */
+	return __libc_single_threaded ||
+	       (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 2 + 1);
 }
 
 static int open_offer(int fd)

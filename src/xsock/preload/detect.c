@@ -3,6 +3,7 @@
 #include "xsock/preload/detect.h"
 
 #include <errno.h>
+#include <sys/param.h>
 
 #include "base/clock.h"
 #include "xsock/base/libc.h"
@@ -98,16 +99,11 @@ static void begin_own_clients(void)
 		(void)aw_first_io_make(fd, AW_FIRST_POLL, true);
 }
 
-static int64_t lesser_ns(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Waits for bytes, AW_PATIENCE_LOOK_NS at most. Returns whether the wait goes on; else errno is set, or the time of end_ns is over. */
 static bool await_bytes(const struct aw_first_io_call *call, int64_t end_ns, int64_t limit_ns)
 {
 	int64_t left_ns = limit_ns < 0 ? AW_PATIENCE_LOOK_NS
-				       : lesser_ns(AW_PATIENCE_LOOK_NS, end_ns - aw_now_ns());
+				       : MIN(AW_PATIENCE_LOOK_NS, end_ns - aw_now_ns());
 	struct timespec turn = { .tv_nsec = left_ns > 0 ? (long)left_ns : 0 };
 	struct pollfd pollfd = { .fd = call->fd, .events = POLLIN };
 
@@ -126,20 +122,16 @@ static bool is_begun(const struct aw_sock *sock)
 	return sock->slot && aw_framed_is_begun(sock->slot);
 }
 
-/* Returns how long call may wait; negative: as long as the client has time. */
-static int64_t limit_of(const struct aw_first_io_call *call)
-{
-	if (call->kind == AW_FIRST_SHUTDOWN)
-		return -1;
-	return aw_waits_timeout_ns(call->fd,
-				   call->kind == AW_FIRST_READ ? SO_RCVTIMEO : SO_SNDTIMEO);
-}
-
 /* Waits for the client's Request, or until another thread has begun the connection. */
 static enum aw_detected await_request(const struct aw_sock *sock,
 				      const struct aw_first_io_call *call)
 {
-	int64_t limit_ns = limit_of(call);
+	/* negative: as long as the client has time */
+	int64_t limit_ns = call->kind == AW_FIRST_SHUTDOWN
+				   ? -1
+				   : aw_waits_timeout_ns(call->fd, call->kind == AW_FIRST_READ
+									   ? SO_RCVTIMEO
+									   : SO_SNDTIMEO);
 	int64_t end_ns = limit_ns < 0 ? 0 : aw_now_ns() + limit_ns;
 	enum aw_detected detected;
 	size_t wanted;
@@ -200,17 +192,6 @@ static enum aw_detected judge_client(const struct aw_sock *sock,
 	return aw_framed_has_begun(sock->slot, call->fd) ? AW_DETECTED_RECORD : detected;
 }
 
-/* A server that speaks first speaks no MPA. */
-static enum aw_detected judge_server(int fd)
-{
-	int queued = 0;
-
-	(void)aw_libc()->ioctl(fd, FIONREAD, &queued);
-	if (queued > 0)
-		return AW_DETECTED_STRANGER;
-	return aw_detect_has_ended(fd) ? AW_DETECTED_ENDED : AW_DETECTED_RECORD;
-}
-
 /* Judges whether connect has succeeded; waits for its end if the call may wait. */
 static enum aw_detected judge_connect(const struct aw_first_io_call *call)
 {
@@ -246,6 +227,7 @@ bool aw_detect_has_ended(int fd)
 enum aw_detected aw_detect_start(const struct aw_sock *sock, const struct aw_first_io_call *call)
 {
 	enum aw_detected detected;
+	int queued = 0;
 
 	if (sock->state == AW_FD_CONNECTING) {
 		detected = judge_connect(call);
@@ -257,5 +239,11 @@ enum aw_detected aw_detect_start(const struct aw_sock *sock, const struct aw_fir
 		return AW_DETECTED_ENDPOINT;
 	if (sock->role == AW_ROLE_PASSIVE)
 		return judge_client(sock, call);
-	return sock->mode == AW_XS_RSOCKETS ? AW_DETECTED_ENDPOINT : judge_server(call->fd);
+	if (sock->mode == AW_XS_RSOCKETS)
+		return AW_DETECTED_ENDPOINT;
+	/* A server that speaks first speaks no MPA. */
+	(void)aw_libc()->ioctl(call->fd, FIONREAD, &queued);
+	if (queued > 0)
+		return AW_DETECTED_STRANGER;
+	return aw_detect_has_ended(call->fd) ? AW_DETECTED_ENDED : AW_DETECTED_RECORD;
 }

@@ -240,24 +240,19 @@ static void bridge_stdio(const struct aw_sock *sock)
 		(void)aw_framed_bridge(fd);
 }
 
-static int start_connection(struct aw_sock *sock, const struct aw_first_io_call *call, bool record)
-{
-	int result = 0;
-
-	if (claim_socket(sock, call->fd))
-		result = start_claimed(sock, call, record);
-	bridge_stdio(sock);
-	return result;
-}
-
 /*
  * The peer is no iWARP peer: tells the user, and shuts the connection down. A call that cannot return EPROTO leaves it to the next
  * one. Of a shared connection, which another process may have begun, nothing is shut down.
  */
 static int refuse_peer(struct aw_sock *sock, const struct aw_first_io_call *call,
-		       enum aw_refusal why)
+		       enum aw_detected detected)
 {
+	enum aw_refusal why = sock->role == AW_ROLE_ACTIVE ? AW_REFUSAL_OTHER_SERVER
+							   : AW_REFUSAL_OTHER_CLIENT;
 	bool refused;
+
+	if (detected == AW_DETECTED_SILENT)
+		why = AW_REFUSAL_SILENT_CLIENT;
 
 	aw_fdtab_lock();
 	await_started(sock);
@@ -280,26 +275,24 @@ static int refuse_peer(struct aw_sock *sock, const struct aw_first_io_call *call
 	return aw_fail_with(aw_first_io_take_error(call->fd));
 }
 
-static enum aw_refusal reason_of(const struct aw_sock *sock, enum aw_detected detected)
-{
-	if (detected == AW_DETECTED_SILENT)
-		return AW_REFUSAL_SILENT_CLIENT;
-	return sock->role == AW_ROLE_ACTIVE ? AW_REFUSAL_OTHER_SERVER : AW_REFUSAL_OTHER_CLIENT;
-}
-
 static int apply_detected(struct aw_sock *sock, const struct aw_first_io_call *call,
 			  enum aw_detected detected)
 {
+	int result = 0;
+
 	switch (detected) {
 	case AW_DETECTED_ENDPOINT:
 	case AW_DETECTED_RECORD:
-		return start_connection(sock, call, detected == AW_DETECTED_RECORD);
+		if (claim_socket(sock, call->fd))
+			result = start_claimed(sock, call, detected == AW_DETECTED_RECORD);
+		bridge_stdio(sock);
+		return result;
 	case AW_DETECTED_ENDED:
 		end_plain(sock, call->fd);
 		return 0;
 	case AW_DETECTED_STRANGER:
 	case AW_DETECTED_SILENT:
-		return refuse_peer(sock, call, reason_of(sock, detected));
+		return refuse_peer(sock, call, detected);
 	case AW_DETECTED_REFUSED:
 		make_candidate(sock);
 		return 0;

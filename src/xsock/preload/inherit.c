@@ -136,15 +136,6 @@ static void make_key(void)
 	has_key = pthread_key_create(&newest_key, unmap_left) == 0;
 }
 
-static size_t count_entries(char *const env[])
-{
-	size_t count = 0;
-
-	while (env && env[count])
-		count++;
-	return count;
-}
-
 /*
  * Returns the struct of the interrupted call, if any. A struct of a child of vfork, which has
  * called exec by now, is unmapped.
@@ -165,9 +156,13 @@ static struct exec_env *find_outer(void)
 
 static struct exec_env *map_environment(char *const env[])
 {
-	size_t bytes = sizeof(struct exec_env) + (count_entries(env) + 4) * sizeof(char *);
-	struct exec_env *copy = aw_memory_map(bytes), *outer = find_outer();
+	struct exec_env *copy, *outer = find_outer();
+	size_t count = 4, bytes;
 
+	for (size_t i = 0; env && env[i]; i++)
+		count++;
+	bytes = sizeof(*copy) + count * sizeof(char *);
+	copy = aw_memory_map(bytes);
 	if (copy) {
 		copy->bytes = bytes;
 		copy->outer = outer;
@@ -426,12 +421,6 @@ static struct socket_fds *list_sockets(void)
 	return open;
 }
 
-static void import_sockets(const char *text, const struct socket_fds *open)
-{
-	for (; text; text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL)
-		import_socket(text, open);
-}
-
 /* Adds the records, and leaves the slots of those whose sockets the exec has closed. */
 static void import_records(const char *text, const struct socket_fds *open)
 {
@@ -501,8 +490,8 @@ void aw_inherit_import(void)
 		import_arena(arena);
 	if (open && slots)
 		import_records(slots, open);
-	if (open && fds)
-		import_sockets(fds, open);
+	for (; open && fds; fds = strchr(fds, ',') ? strchr(fds, ',') + 1 : NULL)
+		import_socket(fds, open);
 	unsetenv(AW_INHERIT_PROXY);
 	unsetenv(AW_INHERIT_ARENA);
 	unsetenv(AW_INHERIT_FDS);

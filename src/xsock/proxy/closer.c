@@ -34,22 +34,15 @@ static void *closer_run(void *fd)
 	return NULL;
 }
 
-static bool close_in_thread(int fd)
-{
-	if (atomic_fetch_add(&threads, 1) < THREADS_MAX &&
-	    aw_thread_start(closer_run, (void *)(intptr_t)fd) == 0)
-		return true;
-	atomic_fetch_sub(&threads, 1);
-	return false;
-}
-
 void aw_closer_close(int fd)
 {
 	static const struct linger off;
 
 	if (fd >= 0 && close_may_wait(fd)) {
-		if (close_in_thread(fd))
+		if (atomic_fetch_add(&threads, 1) < THREADS_MAX &&
+		    aw_thread_start(closer_run, (void *)(intptr_t)fd) == 0)
 			return;
+		atomic_fetch_sub(&threads, 1);
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
 	}
 	close(fd);

@@ -105,16 +105,10 @@ static void send_socket(const struct aw_request *request, int reply)
 		(void)aw_fds_send(reply, &sent, sizeof(sent), &tcp, 1, MSG_DONTWAIT);
 }
 
-static bool has_drained(uint64_t ino)
-{
-	const struct aw_proxy_conn *conn = aw_conns_find(ino);
-
-	return !conn || !aw_bridge_unsent(conn->bridge);
-}
-
 static void serve_connection(struct aw_request_msg *msg)
 {
 	const struct aw_request *request = &msg->request;
+	const struct aw_proxy_conn *conn = aw_conns_find(request->ino);
 	int reply = reply_of(msg);
 
 	/*
@@ -130,7 +124,7 @@ static void serve_connection(struct aw_request_msg *msg)
 	else if (request->kind == AW_REQUEST_SOCKET)
 		send_socket(request, reply);
 	else if (request->kind == AW_REQUEST_DRAINED)
-		reply_error(reply, has_drained(request->ino) ? 0 : EAGAIN);
+		reply_error(reply, conn && aw_bridge_unsent(conn->bridge) ? EAGAIN : 0);
 	else
 		reply_error(reply, aw_conns_error(request->ino));
 }

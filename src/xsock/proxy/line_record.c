@@ -140,14 +140,6 @@ static void record_terminate(struct line_record *r)
 	pthread_mutex_unlock(&slot->tx_lock);
 }
 
-static void note_state(struct line_record *r, ssize_t got)
-{
-	if (got > 0)
-		r->stats.bytes_in += (uint64_t)got;
-	else if (got != -EAGAIN)
-		r->stats.state = got ? AW_XS_FAILED : AW_XS_CLOSED;
-}
-
 /*
  * Returns whether a thread may sleep on the TCP socket: of another process, or one that slept there when the bridge began.
  */
@@ -226,7 +218,10 @@ static ssize_t record_recv(struct aw_line *line, const struct iovec *iov, int fl
 	pthread_mutex_unlock(&slot->rx_lock);
 	if (faulty)
 		record_terminate(r);
-	note_state(r, n);
+	if (n > 0)
+		r->stats.bytes_in += (uint64_t)n;
+	else if (n != -EAGAIN)
+		r->stats.state = n ? AW_XS_FAILED : AW_XS_CLOSED;
 	return n;
 }
 
@@ -375,15 +370,6 @@ static void drop_given(struct line_record *r)
 	r->is_read = true;
 }
 
-/*
- * Returns whether the bytes that are in the pair as well are to stay: until a program has read them there, or something behind them is
- * to be told before. The stream's end, too, wakes who sleeps.
- */
-static bool is_to_stay(const struct line_record *r, short ready, size_t undelivered)
-{
-	return undelivered > 0 || (is_full(r) && !(ready & (POLLPRI | POLLRDHUP | ENDS)));
-}
-
 static short record_ready(struct aw_line *line, size_t undelivered)
 {
 	struct line_record *r = record_of(line);
@@ -393,8 +379,12 @@ static short record_ready(struct aw_line *line, size_t undelivered)
 	near_review(r);
 	(void)record_owed(line);
 	(void)poll(&pollfd, 1, 0);
+	/*
+	 * The bytes that are in the pair as well stay until a program has read them there, unless something behind them is to be told before.
+	 * The stream's end, too, wakes the threads that sleep.
+	 */
 	if (r->start.share.slot->given > 0) {
-		if (!is_to_stay(r, pollfd.revents, undelivered))
+		if (!undelivered && (pollfd.revents & (POLLPRI | POLLRDHUP | ENDS) || !is_full(r)))
 			drop_given(r);
 		if (r->start.share.slot->given > 0)
 			return pollfd.revents & POLLOUT;
