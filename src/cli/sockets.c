@@ -78,14 +78,6 @@ static bool parse(char **argv, struct sockets_options *options)
 	return true;
 }
 
-// With no rule on the command line, the environment's rules hold, and have to be right, too.
-static bool take_environment(struct sockets_rules *rules)
-{
-	const char *text = getenv(AW_XS_RULES_ENV);
-
-	return rules->text || !text || aw_sockets_rules_add(rules, AW_XS_RULES_ENV, text);
-}
-
 static int check(const struct sockets_rules *rules)
 {
 	if (rules->len)
@@ -149,9 +141,13 @@ static bool check_program(const struct sockets_rules *rules, const char *program
 
 static int do_as_told(struct sockets_options *options)
 {
+	const char *text = getenv(AW_XS_RULES_ENV);
+
 	if (options->status)
 		return aw_sockets_status(options->pid);
-	if (!take_environment(&options->rules))
+	// With no rule on the command line, the environment's rules hold, and have to be right, too.
+	if (!options->rules.text && text &&
+	    !aw_sockets_rules_add(&options->rules, AW_XS_RULES_ENV, text))
 		return CLI_USAGE;
 	if (options->check)
 		return check(&options->rules);

@@ -20,6 +20,8 @@
 #define IP_BYTES 16
 #define END_BYTES (IP_BYTES + 2)
 #define TCP_LINE "%*d: %32[0-9A-F]:%x %32[0-9A-F]:%x %x %*s %*s %*s %*d %*d %" SCNu64
+// A line with a name: "Num RefCount Protocol Flags Type St Inode Path". St of a connected socket is 3.
+#define UNIX_LINE "%*x: %*x %*x %*x %*x 03 %" SCNu64 " %159s"
 #define LISTEN 10 // the kernel's number
 
 struct end_address {
@@ -85,24 +87,17 @@ static void add_row(struct pair_rows *pairs, const struct pair_row *pair)
 	pairs->list[pairs->count++] = *pair;
 }
 
-// A line with a name: "Num RefCount Protocol Flags Type St Inode Path". St of a connected socket is 3.
-static void note_line(struct pair_rows *pairs, const char *line)
-{
-	struct pair_row pair = { 0 };
-	char name[160];
-
-	if (sscanf(line, "%*x: %*x %*x %*x %*x 03 %" SCNu64 " %159s", &pair.ino, name) == 2 &&
-	    read_name(name, &pair))
-		add_row(pairs, &pair);
-}
-
 static void read_unix(struct pair_rows *pairs, pid_t pid)
 {
 	FILE *table = open_table(pid, "unix");
-	char line[256];
+	char line[256], name[160];
 
-	while (table && fgets(line, sizeof(line), table))
-		note_line(pairs, line);
+	while (table && fgets(line, sizeof(line), table)) {
+		struct pair_row pair = { 0 };
+
+		if (sscanf(line, UNIX_LINE, &pair.ino, name) == 2 && read_name(name, &pair))
+			add_row(pairs, &pair);
+	}
 	if (table)
 		fclose(table);
 }

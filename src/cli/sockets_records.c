@@ -14,16 +14,6 @@ struct listing {
 	struct sheet_row begin; // with the fields that all rows of the process have
 };
 
-static void print_counters(struct sheet_row *row, const struct aw_sockdiag_conn *conn)
-{
-	if (!conn->counted)
-		return;
-	aw_sheet_put(row, SOCKETS_BYTES_IN, conn->bytes_in);
-	aw_sheet_put(row, SOCKETS_BYTES_OUT, conn->bytes_out);
-	aw_sheet_put(row, SOCKETS_RTT, conn->rtt_us);
-	aw_sheet_put(row, SOCKETS_RETRANSMITS, conn->retransmits);
-}
-
 static const char *mode_name(enum aw_xs_mode mode)
 {
 	switch (mode) {
@@ -39,12 +29,6 @@ static const char *mode_name(enum aw_xs_mode mode)
 	return "";
 }
 
-// The kernel's dump has every socket of the network namespace but those that are closed.
-static const char *state_name(const struct aw_census_record *record)
-{
-	return record->is_known ? aw_sockets_state(record->conn.state) : "closed";
-}
-
 static void list_record(int fd, const struct aw_census_record *record, void *arg)
 {
 	const struct aw_sockdiag_conn *conn = &record->conn;
@@ -54,12 +38,19 @@ static void list_record(int fd, const struct aw_census_record *record, void *arg
 	aw_sheet_put(&row, SOCKETS_FD, (uint64_t)fd);
 	strcpy(row.fields[SOCKETS_KIND], "record");
 	strcpy(row.fields[SOCKETS_MODE], mode_name(record->mode));
-	strcpy(row.fields[SOCKETS_STATE], state_name(record));
+	// The kernel's dump has every socket of the network namespace but those that are closed.
+	strcpy(row.fields[SOCKETS_STATE],
+	       record->is_known ? aw_sockets_state(conn->state) : "closed");
 	if (record->is_known) {
 		aw_sheet_put_address(&row, SOCKETS_LOCAL, conn->ipv6, conn->local,
 				     conn->local_port);
 		aw_sheet_put_address(&row, SOCKETS_PEER, conn->ipv6, conn->peer, conn->peer_port);
-		print_counters(&row, conn);
+	}
+	if (record->is_known && conn->counted) {
+		aw_sheet_put(&row, SOCKETS_BYTES_IN, conn->bytes_in);
+		aw_sheet_put(&row, SOCKETS_BYTES_OUT, conn->bytes_out);
+		aw_sheet_put(&row, SOCKETS_RTT, conn->rtt_us);
+		aw_sheet_put(&row, SOCKETS_RETRANSMITS, conn->retransmits);
 	}
 	aw_sheet_add(listing->table, &row);
 }

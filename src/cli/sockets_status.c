@@ -356,12 +356,11 @@ static bool list_process(pid_t pid, uid_t owner, void *arg)
 {
 	struct status *status = arg;
 	struct sheet *table = &status->table;
+	struct sheet_row row = aw_sockets_row_begin(pid);
 	char complaint[COMPLAINT_BYTES];
 	bool right;
 
 	// A proxy process has fds of the connections that it carries, which are listed for their programs.
-	struct sheet_row row = aw_sockets_row_begin(pid);
-
 	if (!strcmp(row.fields[SOCKETS_PROGRAM], AW_CENSUS_PROXY))
 		return true;
 	right = aw_sockets_records(pid, false, table);

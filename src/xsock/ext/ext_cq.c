@@ -116,17 +116,6 @@ static int take_completions(struct aw_ext *ext, struct iwarp_completion *complet
 	return taken;
 }
 
-static void make_progress(struct aw_ext *ext)
-{
-	pthread_mutex_lock(&ext->lock);
-	if (!TAILQ_EMPTY(&ext->sends) || !TAILQ_EMPTY(&ext->recvs))
-		aw_ext_progress(ext);
-	else if (!ext->pump_ended && atomic_load(&ext->posted))
-		(void)aw_xs_ep_ready(ext->ep);
-	aw_ext_wake(ext);
-	pthread_mutex_unlock(&ext->lock);
-}
-
 /* A thread that finds no completion makes progress itself and looks again. */
 int aw_ext_cq_poll(int fd, struct iwarp_completion *completions, int n)
 {
@@ -142,7 +131,13 @@ int aw_ext_cq_poll(int fd, struct iwarp_completion *completions, int n)
 		return -1;
 	taken = take_completions(ext, completions, n);
 	if (!taken && n) {
-		make_progress(ext);
+		pthread_mutex_lock(&ext->lock);
+		if (!TAILQ_EMPTY(&ext->sends) || !TAILQ_EMPTY(&ext->recvs))
+			aw_ext_progress(ext);
+		else if (!ext->pump_ended && atomic_load(&ext->posted))
+			(void)aw_xs_ep_ready(ext->ep);
+		aw_ext_wake(ext);
+		pthread_mutex_unlock(&ext->lock);
 		taken = take_completions(ext, completions, n);
 	}
 	aw_ext_put(ext);

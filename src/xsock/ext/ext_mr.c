@@ -144,16 +144,6 @@ static void complete_op(void *arg, int error)
 	aw_ext_op_complete(op, error);
 }
 
-/* Wakes the pump for a post that has not completed at once. */
-static void see_posts(struct aw_ext *ext)
-{
-	if (!atomic_load(&ext->posted))
-		return;
-	pthread_mutex_lock(&ext->lock);
-	aw_ext_wake(ext);
-	pthread_mutex_unlock(&ext->lock);
-}
-
 /* Posts the Write, and queues the note behind what is in the pair. */
 static int post_before_note(struct aw_ext_op *op, const struct ibv_send_wr *wr,
 			    const struct iovec *note)
@@ -206,7 +196,12 @@ static int post_op(struct aw_ext *ext, const struct ibv_send_wr *wr, size_t len,
 		aw_ext_op_discard(op);
 		return aw_ext_fail(error);
 	}
-	see_posts(ext);
+	/* The pump is to see a post that has not completed at once. */
+	if (atomic_load(&ext->posted)) {
+		pthread_mutex_lock(&ext->lock);
+		aw_ext_wake(ext);
+		pthread_mutex_unlock(&ext->lock);
+	}
 	return 0;
 }
 

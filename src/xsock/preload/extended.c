@@ -54,14 +54,6 @@ static void load_engine(void)
 		       dlerror());
 }
 
-static bool is_loaded(void)
-{
-	pthread_once(&once, load_engine);
-	if (!engine)
-		errno = ENOENT;
-	return engine;
-}
-
 /*
  * Starts the connection in libanywarp-xsock.so, with duplicates of its TCP socket and of the pair's
  * far end. An aw_swap_export.
@@ -196,10 +188,10 @@ AW_WRAPPER int iwarp_start(int fd, int role)
 	if (role != IWARP_ACTIVE && role != IWARP_PASSIVE)
 		return aw_fail_with(EINVAL);
 	err = check_tcp(fd);
-	if (!err && !is_loaded())
-		return -1;
-	if (!err)
-		err = start_socket(fd, role);
+	if (!err) {
+		pthread_once(&once, load_engine);
+		err = engine ? start_socket(fd, role) : ENOENT;
+	}
 	return err ? aw_fail_with(err) : 0;
 }
 

@@ -63,18 +63,10 @@ struct extended_read {
 	struct aw_cursor at;
 };
 
-/* Receives from the pair what is there. */
-static ssize_t receive_from_pair(const struct extended_read *call, struct iovec *window, int count)
-{
-	struct msghdr msg = { .msg_iov = window, .msg_iovlen = (size_t)count };
-	ssize_t got = aw_libc()->recvmsg(call->fd, &msg, call->flags | MSG_DONTWAIT);
-
-	return got < 0 ? -errno : got;
-}
-
 static ssize_t receive_now(struct extended_read *call)
 {
 	struct iovec window[WINDOW_MAX];
+	struct msghdr msg = { .msg_iov = window };
 	struct aw_shield shield;
 	size_t covered;
 	ssize_t got;
@@ -83,8 +75,11 @@ static ssize_t receive_now(struct extended_read *call)
 	aw_shield_raise(&shield);
 	got = call->engine->stream_recv(call->fd, window, count, call->flags, call->waits);
 	aw_shield_lower(&shield);
-	if (got == -ENODATA)
-		got = receive_from_pair(call, window, count);
+	if (got == -ENODATA) { /* the pair has bytes that come first */
+		msg.msg_iovlen = (size_t)count;
+		got = aw_libc()->recvmsg(call->fd, &msg, call->flags | MSG_DONTWAIT);
+		got = got < 0 ? -errno : got;
+	}
 	if (got > 0)
 		aw_cursor_skip(&call->at, (size_t)got);
 	return got;

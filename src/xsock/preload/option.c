@@ -214,14 +214,6 @@ static bool is_orphaned(int fd)
 	return orphaned;
 }
 
-__attribute__((noinline)) static void log_refusal(int fd)
-{
-	struct aw_sock sock;
-
-	if (aw_fdtab_look(fd, &sock))
-		aw_refusal_log(fd, &sock.remote, AW_REFUSAL_CLIENT);
-}
-
 /*
  * Returns the errno with which the connection has ended, once, or 0. The proxy process keeps it
  * until a process has read it.
@@ -230,14 +222,15 @@ __attribute__((noinline)) static int take_errno(int fd)
 {
 	struct aw_reply reply;
 	struct aw_request request;
+	struct aw_sock sock;
 	int err;
 
 	aw_request_init(&request, AW_REQUEST_ERROR);
 	err = aw_proxy_call(&request, fd, &reply);
 	if (is_orphaned(fd))
 		return ECONNRESET;
-	if (!err && reply.error == EPROTO)
-		log_refusal(fd);
+	if (!err && reply.error == EPROTO && aw_fdtab_look(fd, &sock))
+		aw_refusal_log(fd, &sock.remote, AW_REFUSAL_CLIENT);
 	return err ? 0 : reply.error;
 }
 

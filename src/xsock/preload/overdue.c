@@ -3,6 +3,8 @@
 // waits for it wakes.
 #include "xsock/preload/overdue.h"
 
+#include <sys/param.h>
+
 #include "base/clock.h"
 #include "xsock/framed/answer.h"
 #include "xsock/framed/framed.h"
@@ -36,45 +38,24 @@ static bool is_due(const struct aw_sock *sock)
 	return sock->state >= AW_FD_CONNECTING && !sock->error;
 }
 
-/* Returns when to look at sock again, whose time is not over. */
-static int64_t next_look_ns(const struct aw_sock *sock, int64_t now_ns) AW_REQUIRES(aw_fdtab_mutex)
-{
-	bool waits = sock->state == AW_FD_PENDING && aw_first_io_is_shared(sock);
-	int64_t look_ns = now_ns + AW_PATIENCE_LOOK_NS;
-
-	return waits && look_ns < sock->due_ns ? look_ns : sock->due_ns;
-}
-
-static bool is_begun_by_other(const struct aw_sock *sock)
-{
-	return sock->state == AW_FD_PENDING && sock->slot && aw_framed_is_begun(sock->slot);
-}
-
 static void collect_over(struct aw_sock *sock, int fd, void *arg) AW_REQUIRES(aw_fdtab_mutex)
 {
+	bool pending = sock->state == AW_FD_PENDING;
+	bool begun_by_other = pending && sock->slot && aw_framed_is_begun(sock->slot);
 	struct over *over = arg;
+	int64_t next_ns = over->now_ns + AW_PATIENCE_LOOK_NS;
 
 	if (!sock->due_ns)
 		return;
 	if (!is_due(sock))
 		sock->due_ns = 0;
-	else if ((sock->due_ns > over->now_ns && !is_begun_by_other(sock)) ||
-		 sock->state == AW_FD_STARTING)
-		aw_patience_note(next_look_ns(sock, over->now_ns));
+	else if ((sock->due_ns > over->now_ns && !begun_by_other) || sock->state == AW_FD_STARTING)
+		aw_patience_note(pending && aw_first_io_is_shared(sock) ? MIN(next_ns, sock->due_ns)
+									: sock->due_ns);
 	else if (over->count < OVER_MAX)
 		over->fds[over->count++] = fd;
 	else
 		over->more = true;
-}
-
-static void end_startup(int fd)
-{
-	struct aw_slot *slot = aw_framed_slot(fd);
-
-	if (slot)
-		aw_answer_expire(slot, fd);
-	else if (aw_fdtab_is_undecided(fd))
-		(void)aw_first_io_make(fd, AW_FIRST_POLL, true);
 }
 
 void aw_overdue_settle(void)
@@ -87,8 +68,14 @@ void aw_overdue_settle(void)
 		(void)aw_patience_take_first_ns();
 		aw_fdtab_each(collect_over, &over);
 		aw_fdtab_unlock();
-		for (int i = 0; i < over.count; i++)
-			end_startup(over.fds[i]);
+		for (int i = 0; i < over.count; i++) {
+			struct aw_slot *slot = aw_framed_slot(over.fds[i]);
+
+			if (slot)
+				aw_answer_expire(slot, over.fds[i]);
+			else if (aw_fdtab_is_undecided(over.fds[i]))
+				(void)aw_first_io_make(over.fds[i], AW_FIRST_POLL, true);
+		}
 		if (over.more)
 			aw_patience_note(over.now_ns);
 	}

@@ -135,19 +135,10 @@ static bool fd_check(struct aw_request_msg *msg, int at, enum fd_kind kind)
 	return false;
 }
 
-static bool has_all(struct aw_request_msg *msg, const struct form *form)
-{
-	if (msg->count != form->count)
-		return false;
-	for (int i = 0; i < msg->count; i++)
-		if (!fd_check(msg, i, form->kinds[i]))
-			return false;
-	return true;
-}
-
 bool aw_request_msg_check(struct aw_request_msg *msg)
 {
 	struct aw_request *request = &msg->request;
+	const struct form *form;
 
 	if (request->magic != AW_REQUEST_MAGIC || request->kind < AW_REQUEST_START ||
 	    request->kind > AW_REQUEST_PRESENT || request->role > 2 ||
@@ -156,7 +147,13 @@ bool aw_request_msg_check(struct aw_request_msg *msg)
 		return false;
 	request->pid = msg->from.pid;
 	memset(&request->remote, 0, sizeof(request->remote));
-	return has_all(msg, &forms[request->kind]);
+	form = &forms[request->kind];
+	if (msg->count != form->count)
+		return false;
+	for (int i = 0; i < msg->count; i++)
+		if (!fd_check(msg, i, form->kinds[i]))
+			return false;
+	return true;
 }
 
 int aw_request_msg_take_fd(struct aw_request_msg *msg, int at)

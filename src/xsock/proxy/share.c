@@ -46,16 +46,10 @@ static void share_unmap(struct aw_share *share)
 	close(share->fd);
 }
 
-static int claim_slot(const struct aw_share *share)
-{
-	struct flock lock = aw_entry_lock(share->number, F_RDLCK);
-
-	return fcntl(share->fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno;
-}
-
 int aw_share_take(struct aw_share *share, int memory, unsigned number, uint64_t ino)
 {
-	int err;
+	struct flock lock = aw_entry_lock(number, F_RDLCK);
+	int err = 0;
 
 	if (number >= AW_ARENA_SLOTS)
 		return EINVAL;
@@ -64,7 +58,10 @@ int aw_share_take(struct aw_share *share, int memory, unsigned number, uint64_t 
 		return errno;
 	share->table = map_at(share->fd, 0, sizeof(*share->table));
 	share->slot = map_at(share->fd, aw_arena_slot_at(number), aw_arena_slot_size());
-	err = !share->table || !share->slot ? ENOMEM : claim_slot(share);
+	if (!share->table || !share->slot)
+		err = ENOMEM;
+	else if (fcntl(share->fd, F_OFD_SETLK, &lock) != 0)
+		err = errno;
 	if (!err && !aw_entry_is_of(&share->table->entries[number], ino))
 		err = ENOENT;
 	if (err) {
