@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 
 from sockets_ends import (LOCALHOST, accept, connect, dial, expect_errno, listen, pattern,
                           read_all, read_exactly, serve)
@@ -189,18 +188,29 @@ def connect_killed(port):
     assert hashlib.sha1(read_all(sock)).digest() == hashlib.sha1(pattern(100_000)).digest()
 
 
+def has_ended_or_sleeps(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            return stat.read().rpartition(")")[2].split()[0] in "SZX"
+    except FileNotFoundError:
+        return True
+
+
 @serve
 def serve_leave(port):
     """Writes a lot and is gone: all of it arrives."""
     conn = accept(port)
-    conn.sendall(pattern(2_000_000))
+    conn.sendall(struct.pack("!I", os.getpid()) + pattern(2_000_000))
     os._exit(0)
 
 
 @connect
 def connect_leave(port):
+    """Reads nothing more before the server is gone, or waits for room."""
     sock = dial(port)
-    time.sleep(0.2)  # nothing is read while the server ends
+    server = struct.unpack("!I", read_exactly(sock, 4))[0]
+    while not has_ended_or_sleeps(server):
+        os.sched_yield()
     assert read_all(sock) == pattern(2_000_000)
 
 
