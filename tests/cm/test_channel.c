@@ -2,6 +2,7 @@
 // Event channels: a pollable fd, blocking or not, and ids that move between them.
 #define _GNU_SOURCE /* pthread_timedjoin_np */
 #include "../lib/stopped.h"
+#include "../lib/until.h"
 #include "cm.h"
 
 #include <errno.h>
@@ -433,8 +434,7 @@ static void channel__late_reader_of_a_destroyed_one_waits(void **state)
 	rdma_destroy_event_channel(late.channel);
 	assert_int_equal(pthread_create(&thread, NULL, get_late, &late), 0);
 	pthread_detach(thread);
-	while (!late.returned && !(late.tid && waits(late.tid)))
-		sched_yield();
+	until(late.returned || (late.tid && waits(late.tid)));
 	assert_false(late.returned);
 }
 
@@ -463,8 +463,7 @@ static void channel__destroyed_under_a_reader_keeps_its_memory(void **state)
 
 	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, get_late, &late), 0);
-	while (!(late.tid && waits(late.tid)))
-		sched_yield();
+	until(late.tid && waits(late.tid));
 	rdma_destroy_event_channel(late.channel);
 	open_and_close_channels(late.channel);
 	open_and_close_channels(late.channel);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Multicast groups of the UDP port space: joined, used and left.
 #include "../lib/proc.h"
+#include "../lib/until.h"
 #include "cm.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -182,8 +182,7 @@ static void multicast__left_after_its_event_is_acknowledged(void **state)
 	event = cm_expect(cm_channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
 	other = cm_expect(cm_channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
 	assert_int_equal(pthread_create(&thread, NULL, leave, &leaver), 0);
-	while (!leaver.left && !(leaver.tid && proc_sleeps(leaver.tid)))
-		sched_yield();
+	until(leaver.left || (leaver.tid && proc_sleeps(leaver.tid)));
 	leaver.acked = true;
 	rdma_ack_cm_event(event);
 	assert_int_equal(pthread_join(thread, NULL), 0);

@@ -3,12 +3,12 @@
 // Each test stops the library where it is about to use the QP, and has the QP destroyed there.
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "../lib/proc.h"
+#include "../lib/until.h"
 #include "cm.h"
 #include "verbs/private.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,9 +42,8 @@ static void meet(void)
 	race.id = NULL;
 	race.met = true;
 	assert_int_equal(pthread_create(&race.thread, NULL, destroy, id), 0);
-	while (!atomic_load(&race.destroying) &&
-	       !(atomic_load(&race.tid) && proc_sleeps(atomic_load(&race.tid))))
-		sched_yield();
+	until(atomic_load(&race.destroying) ||
+	      (atomic_load(&race.tid) && proc_sleeps(atomic_load(&race.tid))));
 	race.early = atomic_load(&race.destroying);
 }
 

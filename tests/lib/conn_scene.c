@@ -2,12 +2,12 @@
 // One conn and its raw peer.
 #include "conn_scene.h"
 
-#include "base/clock.h"
 #include "net/base/bounds.h"
 #include "net/conn/conn_machine.h"
 #include "net/progress/engine.h"
 #include "proc.h"
 #include "tcp.h"
+#include "until.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,8 +62,7 @@ int scene_teardown(void **state)
 	close(s->listener);
 	aw_bounds.startup_ms = AW_CONN_STARTUP_MS;
 	/* What lingers sees the peer's FIN and goes. */
-	while (proc_fds() != s->fds)
-		sched_yield();
+	until(proc_fds() == s->fds);
 	free(s);
 	aw_engine_put();
 	return 0;
@@ -103,12 +102,7 @@ static uint32_t events_of(struct aw_conn *c)
 
 void scene_await_events(struct scene *s, uint32_t events)
 {
-	uint64_t start = aw_now_ns();
-
-	while (events_of(s->conn) != events) {
-		assert_true(aw_now_ns() - start < TCP_WAIT_S * UINT64_C(1000000000));
-		sched_yield();
-	}
+	until(events_of(s->conn) == events);
 }
 
 void scene_hold_engine(struct scene *s)
@@ -117,8 +111,7 @@ void scene_hold_engine(struct scene *s)
 	hold_busy = true;
 	assert_int_equal(aw_watch_add(&s->busy, eventfd(1, EFD_CLOEXEC), EPOLLIN, keep_busy, NULL),
 			 0);
-	while (!busy)
-		sched_yield();
+	until(busy);
 }
 
 void scene_free_engine(struct scene *s)

@@ -8,6 +8,7 @@
 #include "net/qp/uqp_sock.h"
 #include "proc.h"
 #include "tcp.h"
+#include "until.h"
 #include "wire/crc32c.h"
 #include "wire/ddp.h"
 #include "wire/fpdu.h"
@@ -65,16 +66,11 @@ void peer_hang_up(struct peer *p)
 
 void peer_part(struct peer *p)
 {
-	uint64_t start = aw_now_ns();
-
 	if (p->fd >= 0)
 		close(p->fd);
 	aw_host_ring_free(p->ring);
 	end_destroy(&p->e);
-	while (proc_fds() != p->fds || peer_maps(p) != 0) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		sched_yield();
-	}
+	until(proc_fds() == p->fds && peer_maps(p) == 0);
 }
 
 size_t peer_fpdu(const struct peer *p, uint8_t *at, const uint8_t *ulpdu, size_t len)
@@ -155,16 +151,12 @@ void peer_put_send(struct peer *p, size_t len)
 static void take_octets(struct peer *p, uint8_t *octets, size_t len)
 {
 	struct aw_duplex *d = p->ring ? &p->ring->duplex : NULL;
-	uint64_t start = aw_now_ns();
 
 	if (!p->takes_memory) {
 		tcp_recv(p->fd, octets, len);
 		return;
 	}
-	while (aw_duplex_ready(d) < len) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		sched_yield();
-	}
+	until(aw_duplex_ready(d) >= len);
 	memcpy(octets, aw_duplex_rx(d), len);
 	aw_duplex_consume(d, len);
 	if (aw_duplex_wakes_writer(d))

@@ -8,10 +8,10 @@
 #include "net/qp/carrier.h"
 #include "net/qp/cq_poll.h"
 #include "net/qp/uqp_sock.h"
+#include "until.h"
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -194,32 +194,22 @@ void end_set_channel(struct end *e, struct aw_channel *channel)
 struct aw_cq_entry end_wait_cqe(struct end *e)
 {
 	struct aw_cq_entry entry;
-	uint64_t start = aw_now_ns();
 
-	while (aw_cq_poll(&e->cq, &entry, 1) != 1) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		sched_yield();
-	}
+	until(aw_cq_poll(&e->cq, &entry, 1) == 1);
 	return entry;
 }
 
 void end_wait_event(struct end *e, uint32_t event)
 {
-	uint64_t start = aw_now_ns();
-
-	while (!(atomic_load(&e->events) & event)) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		sched_yield();
-	}
+	until(atomic_load(&e->events) & event);
 }
 
 void end_wait_held(struct end *e)
 {
-	uint64_t start = aw_now_ns();
 	bool held = false;
 
-	while (!held) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+	repeat_until(held)
+	{
 		pthread_mutex_lock(&e->qp->lock);
 		held = e->qp->core.rx_held > 0;
 		pthread_mutex_unlock(&e->qp->lock);
@@ -313,12 +303,7 @@ struct aw_channel *uqp_waiters_next(struct aw_uqp *qp)
 
 void uqp_wait_taken_back(struct aw_uqp *qp, const struct aw_channel *to)
 {
-	uint64_t start = aw_now_ns();
-
-	while (uqp_is_away(qp, to)) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		sched_yield();
-	}
+	until(!uqp_is_away(qp, to));
 }
 
 __attribute__((no_sanitize("thread"))) uint8_t octet_at(const uint8_t *p)

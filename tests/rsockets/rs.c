@@ -2,7 +2,6 @@
 #include "rs.h"
 
 #include <arpa/inet.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -10,6 +9,7 @@
 
 #include "lib/limit.h"
 #include "lib/proc.h"
+#include "lib/until.h"
 
 int rs_guard(void **state)
 {
@@ -108,8 +108,7 @@ short rs_poll_one(int fd, short events)
 
 void rs_until_others_sleep(void)
 {
-	while (!proc_others_sleep())
-		sched_yield();
+	until(proc_others_sleep());
 }
 
 void rs_send_all(int fd, const void *octets, size_t len)

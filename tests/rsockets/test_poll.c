@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // rpoll and rselect over rsockets and the kernel's fds.
 #define _GNU_SOURCE // POLLRDHUP
+#include "lib/until.h"
 #include "rs.h"
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/time.h>
@@ -47,8 +47,7 @@ static void rpoll__of_the_end(void **state)
 	assert_int_equal(rshutdown(ends.client, SHUT_WR), 0);
 	assert_int_equal(rs_poll_one(ends.server, POLLIN | POLLRDHUP), POLLIN | POLLRDHUP);
 	assert_int_equal(rclose(ends.client), 0);
-	while (!(rs_poll_one(ends.server, POLLIN) & POLLHUP))
-		sched_yield();
+	until(rs_poll_one(ends.server, POLLIN) & POLLHUP);
 	assert_int_equal(rclose(ends.server), 0);
 	assert_int_equal(rclose(ends.listener), 0);
 }

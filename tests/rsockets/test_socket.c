@@ -3,11 +3,11 @@
 #include "rs.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/proc.h"
+#include "lib/until.h"
 
 static void rsocket__refuses_what_it_does_not_carry(void **state)
 {
@@ -144,8 +144,7 @@ static void rclose__leaves_nothing(void **state)
 		if (i == 2)
 			fds = proc_fds();
 	}
-	while (proc_fds() > fds)
-		sched_yield();
+	until(proc_fds() <= fds);
 }
 
 static void use_parents(void *arg)

@@ -3,6 +3,7 @@
 #include "net/cq/channel.h"
 
 #include "../lib/proc.h"
+#include "../lib/until.h"
 
 #include "net/base/event_fd.h"
 
@@ -15,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/wait.h>
@@ -198,8 +198,7 @@ static void channel_read__leaves_the_fd_readable(void **state)
 
 	(void)state;
 	assert_int_equal(pthread_create(&reader, NULL, read_one, NULL), 0);
-	while (!proc_others_sleep())
-		sched_yield();
+	until(proc_others_sleep());
 	aw_channel_hold(&ch);
 	aw_channel_raise(&ch, &a);
 	aw_channel_raise(&ch, &a);

@@ -2,8 +2,8 @@
 // More streams held for a receive than large stages there are, each with all that one read of its socket
 // brings: what waits fits where it waits, and arrives.
 #include "../lib/tcp.h"
+#include "../lib/until.h"
 #include "../lib/uqp_pair.h"
-#include "base/clock.h"
 #include "net/mem/pool.h"
 #include "net/mr/mrtab.h"
 #include "net/progress/engine.h"
@@ -13,7 +13,6 @@
 #include "wire/octets.h"
 #include "wire/rdmap.h"
 
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -179,12 +178,7 @@ static size_t held(const struct stream *stream, size_t *size)
 
 static void await_cqe(struct scene *s, struct aw_cq_entry *entry)
 {
-	uint64_t start = aw_now_ns();
-
-	while (aw_cq_poll(&s->cq, entry, 1) != 1) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		sched_yield();
-	}
+	until(aw_cq_poll(&s->cq, entry, 1) == 1);
 }
 
 static bool is_message(const uint8_t *octets, unsigned int stream, size_t message)

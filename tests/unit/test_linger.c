@@ -4,6 +4,7 @@
 
 #include "../lib/proc.h"
 #include "../lib/tcp.h"
+#include "../lib/until.h"
 #include "net/base/bounds.h"
 #include "net/progress/engine.h"
 
@@ -13,7 +14,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -51,8 +51,7 @@ static int setup(void **state)
 
 static void await_fds(int count)
 {
-	while (proc_fds() != count)
-		sched_yield();
+	until(proc_fds() == count);
 }
 
 static int teardown(void **state)

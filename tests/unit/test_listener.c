@@ -7,6 +7,7 @@
 #include "../lib/heard.h"
 #include "../lib/proc.h"
 #include "../lib/tcp.h"
+#include "../lib/until.h"
 #include "net/base/bounds.h"
 #include "net/conn/conn_machine.h"
 #include "net/progress/engine.h"
@@ -22,7 +23,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -130,8 +130,7 @@ static int teardown(void **state)
 	for (int i = 0; i < PEERS; i++)
 		if (s->peer[i] >= 0)
 			close(s->peer[i]);
-	while (proc_fds() != s->fds)
-		sched_yield();
+	until(proc_fds() == s->fds);
 	free(s);
 	aw_engine_put();
 	aw_bounds.half_open_max = AW_HALF_OPEN_MAX;
@@ -265,8 +264,7 @@ static void listener_half_open__bound(void **state)
 
 	for (int i = 0; i < 3; i++)
 		s->peer[i] = tcp_connect(&s->addr);
-	while (proc_fds() < s->fds + 1 + 3 + 3)
-		sched_yield();
+	until(proc_fds() >= s->fds + 1 + 3 + 3);
 	/* One more takes the place of the oldest, and only of that one. */
 	s->peer[3] = tcp_connect(&s->addr);
 	send_request(s->peer[3]);
@@ -335,8 +333,7 @@ static void listener_no_fds__goes_on_where_there_was_no_memory(void **state)
 	full_epfd = aw_engine_epfd();
 	refusals = 0;
 	connect_without_fds(s, &before);
-	while (refusals == 0)
-		sched_yield();
+	until(refusals > 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	full_epfd = -1;
 	heard_await(&s->heard, 0, AW_CONN_REQUEST);
@@ -348,8 +345,7 @@ static void listener_destroy__with_half_open(void **state)
 
 	for (int i = 0; i < PEERS; i++)
 		s->peer[i] = tcp_connect(&s->addr);
-	while (proc_fds() < s->fds + 1 + 2 * PEERS)
-		sched_yield();
+	until(proc_fds() >= s->fds + 1 + 2 * PEERS);
 	aw_listener_destroy(s->listener);
 	s->listener = NULL;
 	for (int i = 0; i < PEERS; i++)

@@ -2,6 +2,7 @@
 // A stream's move into memory between two QPs of this process: all messages arrive, in order and whole,
 // wherever in the stream the move comes. tests/unit/test_move_peer.c has peers that do what no QP would.
 #include "../lib/tcp.h"
+#include "../lib/until.h"
 #include "../lib/uqp_pair.h"
 #include "base/clock.h"
 #include "net/base/policy_env.h"
@@ -117,12 +118,7 @@ static bool has_moved(struct end *e)
 
 static void wait_moved(struct move *m)
 {
-	uint64_t start = aw_now_ns();
-
-	while (!has_moved(&m->p.a) || !has_moved(&m->p.b)) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		sched_yield();
-	}
+	until(has_moved(&m->p.a) && has_moved(&m->p.b));
 }
 
 /* Posts what slots are free, in their order. The caller holds the lock. */
@@ -276,13 +272,12 @@ static bool send_next(struct flow *f, uint32_t sender, uint32_t to)
 /* Each way, from one thread, until there have been so many messages. */
 static void exchange(struct move *m, uint32_t to)
 {
-	uint64_t start = aw_now_ns();
 	bool over = false;
 
 	begin_receives(&m->a, to);
 	begin_receives(&m->b, to);
-	while (!over) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+	repeat_until(over)
+	{
 		send_next(&m->a, 0, to);
 		send_next(&m->b, 0, to);
 		over = poll_once(&m->a, to);
@@ -354,10 +349,8 @@ static void push(struct end *e)
 
 static void fill_socket(struct end *e)
 {
-	uint64_t start = aw_now_ns();
-
-	while (!end_is_full(e)) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+	repeat_until(end_is_full(e))
+	{
 		push(e);
 	}
 }
@@ -380,10 +373,8 @@ static void progress(struct end *e, enum aw_move_state state, bool held)
 /* What a has to send goes, and b reads, until b has heard a's verdict. a reads nothing meanwhile, so that b's socket is full. */
 static void carry_verdict(struct move *m)
 {
-	uint64_t start = aw_now_ns();
-
-	while (!end_is_in_memory(&m->p.b, true)) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+	repeat_until(end_is_in_memory(&m->p.b, true))
+	{
 		push(&m->p.a);
 		fill_socket(&m->p.b);
 		uqp_poll(m->p.b.qp);
@@ -444,7 +435,6 @@ static void move__the_responder_has_no_receive(void **state)
 static void move__the_initiator_has_no_receive(void **state)
 {
 	struct move *m = *state;
-	uint64_t start;
 
 	pair_stop_progress();
 	assert_true(send_next(&m->a, 0, 1));
@@ -458,9 +448,8 @@ static void move__the_initiator_has_no_receive(void **state)
 	pair_start_progress();
 	post_bulks(&m->p.a, &m->p.b);
 	assert_true(send_next(&m->a, 0, 2));
-	start = aw_now_ns();
-	while (m->b.received < 2) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+	repeat_until(m->b.received >= 2)
+	{
 		poll_once(&m->b, 2);
 	}
 	assert_bulk(&m->p.b);
@@ -476,7 +465,6 @@ static void move__the_last_poll_makes_it(void **state)
 {
 	struct move *m = *state;
 	struct aw_cq_entry entry;
-	uint64_t start = aw_now_ns();
 
 	pair_stop_progress();
 	begin_receives(&m->b, 2);
@@ -489,10 +477,7 @@ static void move__the_last_poll_makes_it(void **state)
 	pair_start_progress();
 	assert_int_equal(aw_cq_take(&m->p.b.cq, &entry, 1), 1);
 	assert_true(send_next(&m->a, 0, 2));
-	while (aw_cq_take(&m->p.b.cq, &entry, 1) == 0) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		sched_yield();
-	}
+	until(aw_cq_take(&m->p.b.cq, &entry, 1) != 0);
 }
 
 struct worker {
@@ -540,20 +525,18 @@ static void move__several_threads(void **state)
 /* Closes behind so many messages, wherever the move is then: the peer has them all, and then the end. */
 static void close_behind(struct flow *closer, struct flow *other, uint32_t count)
 {
-	uint64_t start = aw_now_ns();
-
 	begin_receives(other, count);
 	while (closer->next[0] < count)
 		assert_true(send_next(closer, 0, count));
 	aw_uqp_close(closer->e->qp);
-	while (other->received < count) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+	repeat_until(other->received >= count)
+	{
 		poll_once(other, count);
 	}
 	end_wait_event(other->e, AW_UQP_CLOSED);
 	end_wait_event(closer->e, AW_UQP_CLOSED);
-	while (closer->sent < count) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+	repeat_until(closer->sent >= count)
+	{
 		poll_once(closer, closer->posted);
 	}
 	assert_false(closer->wrong || other->wrong);

@@ -2,6 +2,7 @@
 // Ends of a stream that is about to move, or moves: each is the same end that it would be over TCP.
 #include "../lib/move_peer.h"
 #include "../lib/tcp.h"
+#include "../lib/until.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "net/base/policy_env.h"
@@ -11,7 +12,6 @@
 #include "wire/rdmap.h"
 #include "wire/term.h"
 
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -25,13 +25,8 @@ static const uint8_t zeros[MOVE_VERDICT_LEN];
 
 static void assert_ended(struct peer *p, enum aw_error error)
 {
-	uint64_t start = aw_now_ns();
-
 	end_wait_event(&p->e, AW_UQP_CLOSED);
-	while (aw_uqp_state(p->e.qp) != AW_QP_ERROR) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		sched_yield();
-	}
+	until(aw_uqp_state(p->e.qp) == AW_QP_ERROR);
 	assert_int_equal(peer_error(p), error);
 	peer_part(p);
 }
@@ -45,12 +40,7 @@ static void close_memory(struct peer *p)
 
 static void await_closed_memory(struct peer *p)
 {
-	uint64_t start = aw_now_ns();
-
-	while (!aw_duplex_peer_closed(&p->ring->duplex)) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		sched_yield();
-	}
+	until(aw_duplex_peer_closed(&p->ring->duplex));
 }
 
 static void end__fin_before_the_verdict(void **state)
@@ -200,18 +190,13 @@ static void end__the_peer_dies_with_bytes_unread(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 3 * DEATHS; i++) {
-		uint64_t start = aw_now_ns();
-
 		peer_join(&p, i % 3 != 0, true);
 		if (i % 3 == 1)
 			peer_move_halfway(&p);
 		else
 			peer_move(&p);
 		end_post(&p.e, AW_OP_SEND, &p.e, 700);
-		while (aw_duplex_ready(&p.ring->duplex) < 700) {
-			assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-			sched_yield();
-		}
+		until(aw_duplex_ready(&p.ring->duplex) >= 700);
 		die(&p, (enum death)(i / 3));
 		assert_ended(&p, AW_E_MPA_CLOSED);
 	}
@@ -390,15 +375,11 @@ static void strike(struct aw_watch *w, uint32_t events)
 static void pass_short_deadlines(void)
 {
 	struct aw_watch clock;
-	uint64_t start = aw_now_ns();
 
 	struck = false;
 	assert_int_equal(aw_watch_add(&clock, -1, 0, strike, NULL), 0);
 	aw_watch_deadline(&clock, 10);
-	while (!struck) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		sched_yield();
-	}
+	until(struck);
 	aw_watch_remove_wait(&clock);
 }
 

@@ -2,6 +2,7 @@
 // What the rows of QPs and CQs hold, as QPs do their work.
 #include "net/stat/stat.h"
 
+#include "../lib/until.h"
 #include "../lib/uqp_pair.h"
 #include "net/stat/stat_read.h"
 
@@ -205,8 +206,7 @@ static void row__of_a_cq_counts_what_was_polled(void **state)
 
 	post_send(p, 10);
 	end_wait_cqe(&p->b);
-	while (atomic_load(&p->a.cq.ready) == 0)
-		usleep(100);
+	until(atomic_load(&p->a.cq.ready) > 0);
 	between = look_cq(&p->a);
 	end_wait_cqe(&p->a);
 	after = look_cq(&p->a);

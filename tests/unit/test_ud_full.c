@@ -2,6 +2,7 @@
 // A datagram socket that has no room: what was posted waits, in order, and leaves once there is room;
 // other failures lose the datagram alone. The socket is the real one, but for its sendmsg(2).
 #include "../lib/full_set.h"
+#include "../lib/until.h"
 #include "net/mr/mrtab.h"
 #include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"
@@ -15,7 +16,6 @@
 
 #include <cmocka.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -218,12 +218,10 @@ static void no_memory__what_comes_is_read(void **state)
 	aw_cq_arm(&f.receives, AW_ARM_NEXT);
 	for (uint32_t i = 1; i <= 3; i++) {
 		post((uint8_t)i);
-		while (f.receives.ready < i)
-			sched_yield();
+		until(f.receives.ready >= i);
 	}
 	full_epfd = -1;
-	while (is_lent())
-		sched_yield();
+	until(!is_lent());
 }
 
 int main(void)

@@ -23,6 +23,7 @@ static void *pool_malloc(size_t n)
 #include "net/mem/pool.c"
 #undef malloc
 
+#include "../lib/until.h"
 #include "../lib/uqp_pair.h"
 #include "net/progress/watch.h"
 #include "net/qp/uqp_sock.h"
@@ -46,12 +47,7 @@ static void run_out(size_t octets_max)
 
 static void await_octet(const uint8_t *octet, uint8_t value)
 {
-	uint64_t start = aw_now_ns();
-
-	while (octet_at(octet) != value) {
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-		sched_yield();
-	}
+	until(octet_at(octet) == value);
 }
 
 /* Until the progress thread has tried again so many times, or more. */

@@ -3,6 +3,7 @@
 #include "net/qp/uqp.h"
 
 #include "../lib/proc.h"
+#include "../lib/until.h"
 #include "../lib/uqp_pair.h"
 
 #include <pthread.h>
@@ -174,11 +175,9 @@ static void wait_cancelled(struct pair *p, void (*const *run)(void))
 	listener_holds = true;
 	aw_uqp_listen(p->a.qp, AW_UQP_VERBS, hear_slowly, NULL);
 	aw_uqp_close(p->b.qp);
-	while (!listener_waits)
-		sched_yield();
+	until(listener_waits);
 	begin_cancelled(&thread, p->a.qp, run);
-	while (!cancelled.ended && !(cancelled.tid && proc_sleeps(cancelled.tid)))
-		sched_yield();
+	until(cancelled.ended || (cancelled.tid && proc_sleeps(cancelled.tid)));
 	listener_holds = false;
 	end_cancelled(thread);
 }

@@ -24,13 +24,12 @@
 #include "../lib/emulated.h"
 #include "../lib/proc.h"
 #include "../lib/pwait2.h"
+#include "../lib/until.h"
 #include "base/clock.h"
 #include "net/base/fork.h"
 
 /* Linked in by the thread sanitizer, which cannot follow threads that a forked child starts. */
 extern void __tsan_init(void) __attribute__((weak));
-
-#define HANG_NS 20000000000u /* nothing takes so long but a hang */
 
 static _Atomic int refusal; /* errno of a kernel or a sandbox that has no epoll_pwait2, or 0 */
 static _Atomic uint32_t refused; /* calls, then */
@@ -96,8 +95,7 @@ static int teardown(void **state)
 
 static void await(_Atomic uint32_t *value, uint32_t at_least)
 {
-	while (*value < at_least)
-		sched_yield();
+	until(*value >= at_least);
 }
 
 static int readable_fd(void)
@@ -242,8 +240,7 @@ static void watch_remove__release_waits_for_the_handler(void **state)
 
 	p->hold = true;
 	assert_int_equal(aw_watch_add(&p->watch, fd, EPOLLIN, on_watch, on_release), 0);
-	while (!p->holding)
-		sched_yield();
+	until(p->holding);
 	aw_watch_remove(&p->watch);
 	assert_int_equal(p->released, 0);
 	p->hold = false;
@@ -269,8 +266,7 @@ static void watch_remove_wait__waits_for_the_handler(void **state)
 
 	p->hold = true;
 	assert_int_equal(aw_watch_add(&p->watch, fd, EPOLLIN, on_watch, on_release), 0);
-	while (!p->holding)
-		sched_yield();
+	until(p->holding);
 	pthread_create(&thread, NULL, let_go, p);
 	aw_watch_remove_wait(&p->watch);
 	assert_int_equal(p->calls, 1);
@@ -349,16 +345,14 @@ static void count_base_threads(void)
 	pthread_create(&thread, NULL, tell_tid, &tid);
 	pthread_join(thread, NULL);
 	snprintf(path, sizeof(path), "/proc/self/task/%ld", tid);
-	while (access(path, F_OK) == 0)
-		sched_yield();
+	until(access(path, F_OK) != 0);
 	base_threads = proc_threads();
 }
 
 /* A joined thread leaves the list a moment later. */
 static void await_base_threads(void)
 {
-	while (proc_threads() != base_threads)
-		sched_yield();
+	until(proc_threads() == base_threads);
 }
 
 static void engine_put__leaves_nothing(void **state)
@@ -421,18 +415,15 @@ static void *put_last(void *unused)
 static void engine_put__while_another_thread_gets(void **state)
 {
 	pthread_t thread;
-	uint64_t start;
 
 	(void)state;
 	assert_int_equal(aw_engine_get(), 0);
 	aw_engine_fork_prepare();
 	assert_int_equal(pthread_create(&thread, NULL, put_last, NULL), 0);
-	while (!putting || !proc_others_sleep())
-		sched_yield();
+	until(putting && proc_others_sleep());
 	assert_int_equal(aw_engine_get(), 0);
 	aw_engine_fork_done();
-	for (start = aw_now_ns(); putting; sched_yield())
-		assert_true(aw_now_ns() - start < HANG_NS);
+	until(!putting);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	aw_engine_put();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The fixture of the verbs tests.
 #include "fixture.h"
+#include "../lib/until.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -156,8 +157,7 @@ void destroy_waits(int (*destroy)(void *), void *object, void (*ack)(void *), vo
 	void *complaint;
 
 	assert_int_equal(pthread_create(&thread, NULL, run_destroyer, &d), 0);
-	while (!d.started)
-		sched_yield();
+	until(d.started);
 	for (int i = 0; i < YIELDS; i++)
 		sched_yield();
 	d.acked = true;

@@ -3,12 +3,12 @@
 #include "fixture.h"
 
 #include "../lib/proc.h"
+#include "../lib/until.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -121,8 +121,7 @@ static void destroy_comp_channel__while_a_thread_waits(void **state)
 #endif
 	assert_non_null(channel);
 	assert_int_equal(pthread_create(&thread, NULL, await_event, channel), 0);
-	while (!proc_others_sleep())
-		sched_yield();
+	until(proc_others_sleep());
 	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
 	assert_int_equal(pthread_cancel(thread), 0);
 	assert_int_equal(pthread_join(thread, &result), 0);

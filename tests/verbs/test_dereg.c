@@ -3,12 +3,12 @@
 // freed here at once. Whoever still names it gets the error, and no other connection does.
 #define _GNU_SOURCE // memmem
 
+#include "../lib/until.h"
 #include "pair.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,8 +75,7 @@ static void touch_and_forget(struct toucher *t, struct pair *p, enum ibv_wr_opco
 		.remote_addr = (uintptr_t)p->b.memory,
 	};
 	assert_int_equal(pthread_create(&thread, NULL, touch, t), 0);
-	while (t->done < 10)
-		sched_yield();
+	until(t->done >= 10);
 	side_forget(&p->b);
 	assert_int_equal(pthread_join(thread, &complaint), 0);
 	assert_null(complaint);
