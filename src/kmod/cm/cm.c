@@ -9,20 +9,8 @@
 
 #include <net/net_namespace.h>
 
-/* Prepares the Request. -EINVAL when the private data does not fit. */
-static int write_request(struct awk_conn *c, const struct iw_cm_conn_param *param)
-{
-	u8 *buf = c->out.octets;
-	bool enhanced = aw_mpa_request(&c->local, NULL, 0, buf) > MPA_HDR_LEN;
-
-	if (param->private_data_len > aw_mpa_pd_max(enhanced))
-		return -EINVAL;
-	c->out.len = aw_mpa_request(&c->local, param->private_data, param->private_data_len, buf);
-	return 0;
-}
-
 /* Claims the QP's stream for this connection, or returns an error. */
-static int take_qp(struct awk_conn *c, struct awk_device *dev, u32 qpn)
+static int claim_qp(struct awk_conn *c, struct awk_device *dev, u32 qpn)
 {
 	struct awk_qp *qp = awk_qp_find(dev, qpn);
 	int err;
@@ -37,37 +25,35 @@ static int take_qp(struct awk_conn *c, struct awk_device *dev, u32 qpn)
 	return err;
 }
 
-/* A program must not reach by a device a network that it cannot reach without. */
-static int open_conn(struct awk_conn *c, const struct awk_device *dev, int tos)
-{
-	struct net *net = awk_device_net(dev);
-	int err = -ENETUNREACH;
-
-	if (!net)
-		return -ENODEV;
-	if (!c->qp->user || awk_net_is_callers(net))
-		err = awk_conn_open(c, net, tos);
-	put_net(net);
-	return err;
-}
-
 static int connect_conn(struct awk_conn *c, struct iw_cm_id *cm_id,
 			const struct iw_cm_conn_param *param)
 {
 	struct awk_device *dev = awk_device_of(cm_id->device);
+	u8 *buf = c->out.octets;
+	struct net *net;
 	int err;
 
 	c->local = awk_policy_local(param->ird, param->ord);
 	c->local_addr = cm_id->m_local_addr;
 	c->remote_addr = cm_id->m_remote_addr;
-	err = write_request(c, param);
-	if (!err)
-		err = take_qp(c, dev, param->qpn);
+	if (param->private_data_len >
+	    aw_mpa_pd_max(aw_mpa_request(&c->local, NULL, 0, buf) > MPA_HDR_LEN))
+		return -EINVAL;
+	c->out.len = aw_mpa_request(&c->local, param->private_data, param->private_data_len, buf);
+	err = claim_qp(c, dev, param->qpn);
 	if (err)
 		return err;
 	cm_id->add_ref(cm_id);
 	c->cm_id = cm_id;
-	return open_conn(c, dev, cm_id->tos_set ? cm_id->tos : -1);
+	net = awk_device_net(dev);
+	if (!net)
+		return -ENODEV;
+	/* A program must not reach by a device a network that it cannot reach without. */
+	err = -ENETUNREACH;
+	if (!c->qp->user || awk_net_is_callers(net))
+		err = awk_conn_open(c, net, cm_id->tos_set ? cm_id->tos : -1);
+	put_net(net);
+	return err;
 }
 
 static int cm_connect(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)

@@ -119,35 +119,28 @@ static void deliver_running(struct awk_conn *c)
 	awk_conn_finish(c);
 }
 
-/* The listener may have no room for the Request, or end: then the peer gets a Reject. */
-static void deliver_request(struct awk_conn *c)
-{
-	struct iw_cm_event event = event_of(c, IW_CM_EVENT_CONNECT_REQUEST, 0);
-
-	describe(c, &event);
-	if (awk_half_open_deliver(c, &event) && awk_conn_claim(c))
-		awk_conn_reject(c, NULL, 0);
-}
-
-static void deliver_over(struct awk_conn *c)
-{
-	if (c->initiator && is_first(c, AWK_DELIVERED_BEGIN))
-		deliver_reply(c, c->err);
-	if (c->listener)
-		awk_half_open_forget(c);
-	awk_conn_finish(c);
-}
-
 void awk_conn_deliver(struct awk_conn *c)
 {
-	if (smp_load_acquire(&c->state) == AWK_CONN_DECIDING && is_first(c, AWK_DELIVERED_REQUEST))
-		deliver_request(c);
+	struct iw_cm_event request;
+
+	if (smp_load_acquire(&c->state) == AWK_CONN_DECIDING &&
+	    is_first(c, AWK_DELIVERED_REQUEST)) {
+		request = event_of(c, IW_CM_EVENT_CONNECT_REQUEST, 0);
+		describe(c, &request);
+		/* The listener may have no room for the Request, or end: then the peer gets a Reject. */
+		if (awk_half_open_deliver(c, &request) && awk_conn_claim(c))
+			awk_conn_reject(c, NULL, 0);
+	}
 	switch (smp_load_acquire(&c->state)) {
 	case AWK_CONN_RUNNING:
 		deliver_running(c);
 		break;
 	case AWK_CONN_OVER:
-		deliver_over(c);
+		if (c->initiator && is_first(c, AWK_DELIVERED_BEGIN))
+			deliver_reply(c, c->err);
+		if (c->listener)
+			awk_half_open_forget(c);
+		awk_conn_finish(c);
 		break;
 	case AWK_CONN_WAITING:
 	case AWK_CONN_CONNECTING:

@@ -5,20 +5,15 @@
 #include <linux/socket.h>
 #include <linux/uio.h>
 
-static int recv_octets(struct socket *sock, u8 *at, size_t len)
-{
-	struct kvec iov = { .iov_base = at, .iov_len = len };
-	struct msghdr msg = { 0 };
-
-	return kernel_recvmsg(sock, &msg, &iov, 1, len, MSG_DONTWAIT);
-}
-
 int awk_frame_recv(struct socket *sock, struct awk_frame_buf *in, struct mpa_frame *frame)
 {
 	size_t want;
 	int n;
 
 	for (;;) {
+		struct msghdr msg = { 0 };
+		struct kvec iov;
+
 		switch (mpa_parse(in->octets, in->done, frame, &want)) {
 		case MPA_PARSE_OK:
 			return 0;
@@ -28,7 +23,8 @@ int awk_frame_recv(struct socket *sock, struct awk_frame_buf *in, struct mpa_fra
 		case MPA_PARSE_MORE:
 			break;
 		}
-		n = recv_octets(sock, in->octets + in->done, want - in->done);
+		iov = (struct kvec){ in->octets + in->done, want - in->done };
+		n = kernel_recvmsg(sock, &msg, &iov, 1, iov.iov_len, MSG_DONTWAIT);
 		if (n <= 0)
 			return n ? n : -ECONNRESET;
 		in->done += n;

@@ -64,15 +64,6 @@ static int accept_one(struct awk_listener *l)
 	return 0;
 }
 
-/*
- * After any other error the connection was lost before it was accepted: the next one may be there
- * (accept(2)).
- */
-static bool is_shortage(int err)
-{
-	return err == -ENOMEM || err == -ENOBUFS || err == -ENFILE || err == -EMFILE;
-}
-
 static void accept_some(struct work_struct *work)
 {
 	struct awk_listener *l = container_of(to_delayed_work(work), struct awk_listener, work);
@@ -87,10 +78,11 @@ static void accept_some(struct work_struct *work)
 		err = accept_one(l);
 		if (err == -EAGAIN || err == -EINVAL)
 			return;
-		if (is_shortage(err)) {
+		if (err == -ENOMEM || err == -ENOBUFS || err == -ENFILE || err == -EMFILE) {
 			pause_ms = PAUSE_MS;
 			break;
 		}
+		/* After any other error the connection was lost before: the next one may be there (accept(2)). */
 	}
 	queue_delayed_work(awk_wq, &l->work, msecs_to_jiffies(pause_ms));
 }

@@ -97,17 +97,6 @@ static int err_of(enum aw_setup setup)
 	return setup == AW_SETUP_IRD ? -ENOMEM : -EPROTO;
 }
 
-/* Sends the Request again over another connection; plainly: as a peer of revision 1 understands it. */
-static void ask_again(struct awk_conn *c, bool plainly)
-{
-	int err = awk_conn_open_again(c, plainly);
-
-	if (err)
-		awk_conn_fail(c, err);
-	else
-		awk_conn_kick(c);
-}
-
 static void begin_stream(struct awk_conn *c)
 {
 	int err = awk_conn_attach(c);
@@ -150,7 +139,11 @@ static void step_reply(struct awk_conn *c)
 		break;
 	case AW_ATTEMPT_REPEAT:
 	case AW_ATTEMPT_PLAIN:
-		ask_again(c, next == AW_ATTEMPT_PLAIN);
+		err = awk_conn_open_again(c, next == AW_ATTEMPT_PLAIN);
+		if (err)
+			awk_conn_fail(c, err);
+		else
+			awk_conn_kick(c);
 		break;
 	case AW_ATTEMPT_FAILED:
 		if (why != AW_OK)
@@ -170,23 +163,19 @@ static void step_send(struct awk_conn *c)
 		awk_conn_fail(c, err);
 }
 
-/* False when the connection has no more tries. */
-static bool pause_refused(struct awk_conn *c)
+/* Follows what TCP says of the connection in CONNECTING. */
+static void follow_tcp(struct awk_conn *c, int err)
 {
 	u32 pause_ms = aw_attempt_pause_ms(c->refusals);
 
-	if (pause_ms == 0)
-		return false;
-	c->refusals++;
-	awk_conn_enter(c, AWK_CONN_REFUSED);
-	awk_conn_set_deadline(c, pause_ms);
-	return true;
-}
-
-static void connected(struct awk_conn *c, int err)
-{
-	if (err == -EINPROGRESS || (err == -ECONNREFUSED && pause_refused(c)))
+	if (err == -EINPROGRESS)
 		return;
+	if (err == -ECONNREFUSED && pause_ms > 0) {
+		c->refusals++;
+		awk_conn_enter(c, AWK_CONN_REFUSED);
+		awk_conn_set_deadline(c, pause_ms);
+		return;
+	}
 	if (err) {
 		awk_conn_fail(c, err);
 		return;
@@ -198,7 +187,7 @@ static void connected(struct awk_conn *c, int err)
 
 static void step_connect(struct awk_conn *c)
 {
-	connected(c, awk_conn_try_tcp(c));
+	follow_tcp(c, awk_conn_try_tcp(c));
 }
 
 /* The first call after a failure may only clear the old attempt. A connection that has waited connects for the first time. */
@@ -215,7 +204,7 @@ static void connect_again(struct awk_conn *c)
 		awk_order_sent(c);
 	awk_conn_enter(c, AWK_CONN_CONNECTING);
 	awk_conn_set_deadline(c, AWK_STARTUP_MS);
-	connected(c, err);
+	follow_tcp(c, err);
 }
 
 static void step_wait(struct awk_conn *c)
@@ -238,14 +227,6 @@ static void (*const steps[])(struct awk_conn *c) = {
 	[AWK_CONN_DONE] = NULL,
 };
 
-static void time_out(struct awk_conn *c, enum awk_conn_state state)
-{
-	if (state == AWK_CONN_REFUSED || state == AWK_CONN_WAITING)
-		connect_again(c);
-	else
-		fail_seen(c, state, -ETIMEDOUT);
-}
-
 /*
  * Goes as far as the connection gets now: one state's step may leave the next state with its work
  * done already.
@@ -261,7 +242,10 @@ void awk_conn_step(struct awk_conn *c)
 		return;
 	}
 	if (time_after_eq(jiffies, c->deadline)) {
-		time_out(c, state);
+		if (state == AWK_CONN_REFUSED || state == AWK_CONN_WAITING)
+			connect_again(c);
+		else
+			fail_seen(c, state, -ETIMEDOUT);
 		state = smp_load_acquire(&c->state);
 	}
 	do {

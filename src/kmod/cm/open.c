@@ -23,11 +23,6 @@ static void set_tos(struct sock *sk, int tos)
 	release_sock(sk);
 }
 
-static int tos_of(const struct sock *sk)
-{
-	return sk->sk_family == AF_INET ? inet_sk(sk)->tos : inet6_sk(sk)->tclass;
-}
-
 /*
  * rdma_cm chooses a port among its own, and TCP may have it in use: then another port is bound, as
  * where a port mapper maps it.
@@ -104,6 +99,7 @@ static void write_plain_request(struct awk_conn *c)
 int awk_conn_open_again(struct awk_conn *c, bool plainly)
 {
 	struct socket *before = awk_conn_take_sock(c);
+	const struct sock *sk = before->sk;
 	int err;
 
 	if (plainly)
@@ -112,7 +108,8 @@ int awk_conn_open_again(struct awk_conn *c, bool plainly)
 	c->refusals = 0;
 	c->out.done = c->in.done = 0;
 	awk_addr_set_port(&c->local_addr, 0); /* the old port is not free yet */
-	err = awk_conn_open(c, sock_net(before->sk), tos_of(before->sk));
+	err = awk_conn_open(c, sock_net(sk),
+			    sk->sk_family == AF_INET ? inet_sk(sk)->tos : inet6_sk(sk)->tclass);
 	sock_release(before);
 	return err;
 }

@@ -4,11 +4,6 @@
 
 #include "kmod/base/device.h"
 
-static struct siw_cqe *cq_at(const struct awk_cq *cq, u32 index)
-{
-	return (struct siw_cqe *)cq->ring.mem + (index & (cq->ring.count - 1));
-}
-
 static int cq_answer(const struct awk_cq *cq, struct ib_udata *udata)
 {
 	struct siw_uresp_create_cq resp = {
@@ -21,8 +16,10 @@ static int cq_answer(const struct awk_cq *cq, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, &resp, sizeof(resp));
 }
 
-static int cq_create(struct ib_cq *base, const struct ib_cq_init_attr *attr, struct ib_udata *udata)
+int awk_cq_create(struct ib_cq *base, const struct ib_cq_init_attr *attr, awk_cq_request *request)
 {
+	struct awk_device *dev = awk_device_of(base->device);
+	struct ib_udata *udata = awk_cq_udata(request);
 	struct awk_cq *cq = awk_cq_of(base);
 	int err;
 
@@ -30,29 +27,24 @@ static int cq_create(struct ib_cq *base, const struct ib_cq_init_attr *attr, str
 		return -EOPNOTSUPP;
 	if (attr->cqe == 0 || attr->cqe > AWK_CQE_MAX)
 		return -EINVAL;
+	if (!awk_device_count(&dev->cqs))
+		return -ENOMEM;
 	spin_lock_init(&cq->lock);
 	err = awk_ring_create(&cq->ring, awk_ucontext_of(udata), roundup_pow_of_two(attr->cqe),
 			      sizeof(struct siw_cqe), sizeof(*cq->ctrl));
 	if (err)
-		return err;
+		goto discount;
 	base->cqe = cq->ring.count;
 	cq->ctrl = (void *)((struct siw_cqe *)cq->ring.mem + cq->ring.count);
 	err = udata ? cq_answer(cq, udata) : 0;
 	if (err)
-		awk_ring_destroy(&cq->ring);
-	return err;
-}
+		goto destroy_ring;
+	return 0;
 
-int awk_cq_create(struct ib_cq *base, const struct ib_cq_init_attr *attr, awk_cq_request *request)
-{
-	struct awk_device *dev = awk_device_of(base->device);
-	int err;
-
-	if (!awk_device_count(&dev->cqs))
-		return -ENOMEM;
-	err = cq_create(base, attr, awk_cq_udata(request));
-	if (err)
-		atomic_dec(&dev->cqs);
+destroy_ring:
+	awk_ring_destroy(&cq->ring);
+discount:
+	atomic_dec(&dev->cqs);
 	return err;
 }
 
@@ -64,31 +56,18 @@ int awk_cq_destroy(struct ib_cq *base, struct ib_udata *udata)
 	return 0;
 }
 
-static bool cq_is_armed_for(struct awk_cq *cq, bool solicited)
-{
-	u32 armed = READ_ONCE(cq->ctrl->flags);
-
-	if (!(armed & SIW_NOTIFY_NEXT_COMPLETION) && !(solicited && (armed & SIW_NOTIFY_SOLICITED)))
-		return false;
-	WRITE_ONCE(cq->ctrl->flags, SIW_NOTIFY_NOT);
-	return true;
-}
-
-static enum awk_cq_news cq_overflow(struct awk_cq *cq)
-{
-	bool told = cq->overflowed;
-
-	WRITE_ONCE(cq->overflowed, true);
-	return told ? AWK_CQ_QUIET : AWK_CQ_OVERFLOW;
-}
-
 static enum awk_cq_news cq_push_locked(struct awk_cq *cq, const struct siw_cqe *cqe)
 {
-	struct siw_cqe *at = cq_at(cq, cq->put);
-	u8 flags = cqe->flags;
+	struct siw_cqe *at = (struct siw_cqe *)cq->ring.mem + (cq->put & (cq->ring.count - 1));
+	enum awk_cq_news news;
+	u32 armed;
 
-	if (READ_ONCE(at->flags) & SIW_WQE_VALID)
-		return cq_overflow(cq);
+	lockdep_assert_held(&cq->lock);
+	if (READ_ONCE(at->flags) & SIW_WQE_VALID) {
+		news = cq->overflowed ? AWK_CQ_QUIET : AWK_CQ_OVERFLOW;
+		WRITE_ONCE(cq->overflowed, true);
+		return news;
+	}
 	at->id = cqe->id;
 	at->opcode = cqe->opcode;
 	at->status = cqe->status;
@@ -99,10 +78,15 @@ static enum awk_cq_news cq_push_locked(struct awk_cq *cq, const struct siw_cqe *
 	 * A thread that polls sees the entry whole; a thread that arms and then finds nothing is
 	 * seen to have armed.
 	 */
-	smp_store_release(&at->flags, flags | SIW_WQE_VALID);
+	smp_store_release(&at->flags, cqe->flags | SIW_WQE_VALID);
 	smp_mb();
 	cq->put++;
-	return cq_is_armed_for(cq, flags & SIW_WQE_SOLICITED) ? AWK_CQ_NOTIFY : AWK_CQ_QUIET;
+	armed = READ_ONCE(cq->ctrl->flags);
+	if (!(armed & SIW_NOTIFY_NEXT_COMPLETION) &&
+	    !((cqe->flags & SIW_WQE_SOLICITED) && (armed & SIW_NOTIFY_SOLICITED)))
+		return AWK_CQ_QUIET;
+	WRITE_ONCE(cq->ctrl->flags, SIW_NOTIFY_NOT);
+	return AWK_CQ_NOTIFY;
 }
 
 enum awk_cq_news awk_cq_push(struct awk_cq *cq, const struct siw_cqe *cqe)

@@ -41,32 +41,25 @@ static struct siw_cqe *cq_next(const struct awk_cq *cq)
 {
 	struct siw_cqe *at = (struct siw_cqe *)cq->ring.mem + (cq->get & (cq->ring.count - 1));
 
+	lockdep_assert_held(&cq->lock);
 	return at->flags & SIW_WQE_VALID ? at : NULL;
-}
-
-static bool cq_poll_one(struct awk_cq *cq, struct ib_wc *wc)
-{
-	struct siw_cqe *at = cq_next(cq);
-
-	if (!at)
-		return false;
-	cqe_translate(at, wc);
-	at->flags = 0;
-	cq->get++;
-	return true;
 }
 
 int awk_cq_poll(struct ib_cq *base, int count, struct ib_wc *wc)
 {
 	struct awk_cq *cq = awk_cq_of(base);
+	struct siw_cqe *at;
 	unsigned long flags;
 	int polled = 0;
 
 	if (cq->ring.map)
 		return -EINVAL;
 	spin_lock_irqsave(&cq->lock, flags);
-	while (polled < count && cq_poll_one(cq, wc + polled))
-		polled++;
+	while (polled < count && (at = cq_next(cq))) {
+		cqe_translate(at, wc + polled++);
+		at->flags = 0;
+		cq->get++;
+	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return polled;
 }

@@ -26,6 +26,7 @@ static int recvs_put(struct awk_recvs *recvs, const struct ib_recv_wr *wr)
 {
 	struct siw_rqe *rqe = recvs_at(recvs, recvs->put);
 
+	lockdep_assert_held(&recvs->lock);
 	if (wr->num_sge < 0 || wr->num_sge > recvs->sge_max)
 		return -EINVAL;
 	if (recvs->ring.count == 0 || (rqe->flags & SIW_WQE_VALID))
@@ -78,29 +79,23 @@ static void recv_fill(struct aw_rwqe *recv, const struct siw_rqe *rqe, u32 sge_m
 	recv->len = min_t(u64, len, U32_MAX);
 }
 
-static bool recvs_take_locked(struct awk_recvs *recvs, struct siw_rqe *rqe)
-{
-	struct siw_rqe *at = recvs_at(recvs, recvs->get);
-
-	/* Pairs with the release by which the program (or recvs_put's lock) made it valid. */
-	if (!(smp_load_acquire(&at->flags) & SIW_WQE_VALID))
-		return false;
-	memcpy(rqe, at, sizeof(*rqe));
-	smp_store_release(&at->flags, 0);
-	recvs->get++;
-	return true;
-}
-
 bool awk_recvs_take(struct awk_recvs *recvs, struct aw_rwqe *recv)
 {
-	struct siw_rqe rqe;
+	struct siw_rqe *at, rqe;
 	unsigned long flags;
 	bool taken;
 
 	if (recvs->ring.count == 0)
 		return false;
 	spin_lock_irqsave(&recvs->lock, flags);
-	taken = recvs_take_locked(recvs, &rqe);
+	at = recvs_at(recvs, recvs->get);
+	/* Pairs with the release by which the program (or recvs_put's lock) made it valid. */
+	taken = smp_load_acquire(&at->flags) & SIW_WQE_VALID;
+	if (taken) {
+		memcpy(&rqe, at, sizeof(rqe));
+		smp_store_release(&at->flags, 0);
+		recvs->get++;
+	}
 	spin_unlock_irqrestore(&recvs->lock, flags);
 	if (taken)
 		recv_fill(recv, &rqe, recvs->sge_max);
@@ -109,6 +104,7 @@ bool awk_recvs_take(struct awk_recvs *recvs, struct aw_rwqe *recv)
 
 bool awk_recvs_below(struct awk_recvs *recvs, u32 limit)
 {
+	lockdep_assert_held(&recvs->lock);
 	return limit > 0 &&
 	       !(READ_ONCE(recvs_at(recvs, recvs->get + limit - 1)->flags) & SIW_WQE_VALID);
 }

@@ -15,8 +15,9 @@ static int srq_answer(const struct awk_srq *srq, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, &resp, sizeof(resp));
 }
 
-static int srq_create(struct ib_srq *base, struct ib_srq_init_attr *attr, struct ib_udata *udata)
+int awk_srq_create(struct ib_srq *base, struct ib_srq_init_attr *attr, struct ib_udata *udata)
 {
+	struct awk_device *dev = awk_device_of(base->device);
 	struct awk_srq *srq = awk_srq_of(base);
 	int err;
 
@@ -25,28 +26,23 @@ static int srq_create(struct ib_srq *base, struct ib_srq_init_attr *attr, struct
 	if (attr->attr.max_wr == 0 || attr->attr.max_wr > AWK_SRQ_WR_MAX ||
 	    attr->attr.max_sge > AWK_SGE_MAX || attr->attr.srq_limit > attr->attr.max_wr)
 		return -EINVAL;
+	if (!awk_device_count(&dev->srqs))
+		return -ENOMEM;
 	err = awk_recvs_create(&srq->recvs, awk_ucontext_of(udata), attr->attr.max_wr, AWK_SGE_MAX);
 	if (err)
-		return err;
+		goto discount;
 	srq->limit = attr->attr.srq_limit;
 	attr->attr.max_wr = srq->recvs.ring.count;
 	attr->attr.max_sge = AWK_SGE_MAX;
 	err = udata ? srq_answer(srq, udata) : 0;
 	if (err)
-		awk_recvs_destroy(&srq->recvs);
-	return err;
-}
+		goto destroy_recvs;
+	return 0;
 
-int awk_srq_create(struct ib_srq *base, struct ib_srq_init_attr *attr, struct ib_udata *udata)
-{
-	struct awk_device *dev = awk_device_of(base->device);
-	int err;
-
-	if (!awk_device_count(&dev->srqs))
-		return -ENOMEM;
-	err = srq_create(base, attr, udata);
-	if (err)
-		atomic_dec(&dev->srqs);
+destroy_recvs:
+	awk_recvs_destroy(&srq->recvs);
+discount:
+	atomic_dec(&dev->srqs);
 	return err;
 }
 

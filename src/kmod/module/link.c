@@ -15,14 +15,8 @@
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_netlink.h>
 
-static bool netdev_carries_ip(const struct net_device *netdev)
-{
-	return netdev->type == ARPHRD_ETHER || netdev->type == ARPHRD_LOOPBACK ||
-	       netdev->type == ARPHRD_NONE;
-}
-
 /* rdma_cm looks a device up by its GID, which must not be zero. */
-static void device_name_gid(struct awk_device *dev)
+static void device_set_gid(struct awk_device *dev)
 {
 	const struct net_device *netdev = dev->netdev;
 	union ib_gid gid = { 0 };
@@ -50,7 +44,7 @@ static void device_describe(struct awk_device *dev)
 	strscpy(base->iw_ifname, dev->netdev->name, sizeof(base->iw_ifname));
 	ib_set_device_ops(base, &awk_device_ops);
 	ib_set_device_ops(base, &awk_cm_ops);
-	device_name_gid(dev);
+	device_set_gid(dev);
 }
 
 static int device_add_for(const char *name, struct net_device *netdev)
@@ -96,13 +90,15 @@ static int link_new_locked(const char *name, struct net_device *netdev)
 {
 	struct ib_device *base = ib_device_get_by_netdev(netdev, RDMA_DRIVER_SIW);
 	const struct net *net = dev_net(netdev);
+	bool carries_ip = netdev->type == ARPHRD_ETHER || netdev->type == ARPHRD_LOOPBACK ||
+			  netdev->type == ARPHRD_NONE;
 	int err;
 
 	if (base) {
 		ib_device_put(base);
 		return -EEXIST;
 	}
-	err = netdev_carries_ip(netdev) ? device_add_for(name, netdev) : -EINVAL;
+	err = carries_ip ? device_add_for(name, netdev) : -EINVAL;
 	return err ? err : device_check_netdev(netdev, net);
 }
 
@@ -120,7 +116,7 @@ static int link_new(const char *name, struct net_device *netdev)
 
 static struct rdma_link_ops link_ops = { .type = "anywarp", .newlink = link_new };
 
-static void device_tell(struct ib_device *base, enum ib_event_type type)
+static void device_dispatch(struct ib_device *base, enum ib_event_type type)
 {
 	struct ib_event event = { .device = base, .element.port_num = 1, .event = type };
 
@@ -131,19 +127,19 @@ static void device_follow(struct ib_device *base, unsigned long what)
 {
 	switch (what) {
 	case NETDEV_UP:
-		device_tell(base, IB_EVENT_PORT_ACTIVE);
+		device_dispatch(base, IB_EVENT_PORT_ACTIVE);
 		break;
 	case NETDEV_DOWN:
-		device_tell(base, IB_EVENT_PORT_ERR);
+		device_dispatch(base, IB_EVENT_PORT_ERR);
 		break;
 	case NETDEV_CHANGE:
-		device_tell(base, netif_carrier_ok(awk_device_of(base)->netdev)
-					  ? IB_EVENT_PORT_ACTIVE
-					  : IB_EVENT_PORT_ERR);
+		device_dispatch(base, netif_carrier_ok(awk_device_of(base)->netdev)
+					      ? IB_EVENT_PORT_ACTIVE
+					      : IB_EVENT_PORT_ERR);
 		break;
 	case NETDEV_CHANGEADDR:
-		device_name_gid(awk_device_of(base));
-		device_tell(base, IB_EVENT_GID_CHANGE);
+		device_set_gid(awk_device_of(base));
+		device_dispatch(base, IB_EVENT_GID_CHANGE);
 		break;
 	case NETDEV_UNREGISTER:
 		ib_unregister_device_queued(base);

@@ -141,18 +141,10 @@ int awk_mr_dereg(struct ib_mr *base, struct ib_udata *udata)
 }
 
 /*
- * The thread that has invalidated a region, which is only one, waits for those that found it valid:
- * each copies at most one segment, without sleeping. The references that stay are the table's and
- * the caller's.
+ * Ends the validity of a region that was found, which REG_MR may begin again. The thread that has invalidated it, which is only
+ * one, waits for those that found it valid: each copies at most one segment, without sleeping. The references that stay are
+ * the table's and the caller's.
  */
-static void mr_wait_unused(const struct awk_mr *mr)
-{
-	while (refcount_read(&mr->refs) > 2)
-		cpu_relax();
-	smp_mb(); /* their copies come before all that the owner does with the pages */
-}
-
-/* Ends the validity of a region that was found, which REG_MR may begin again. */
 static enum aw_error mr_invalidate(struct awk_mr *mr, const void *pd, u32 stag)
 {
 	if (!mr || !smp_load_acquire(&mr->valid) || mr->core.stag != stag)
@@ -163,17 +155,10 @@ static enum aw_error mr_invalidate(struct awk_mr *mr, const void *pd, u32 stag)
 		return AW_E_RDMAP_CANNOT_INVALIDATE;
 	if (!xchg(&mr->valid, 0))
 		return AW_E_RDMAP_STAG;
-	mr_wait_unused(mr);
+	while (refcount_read(&mr->refs) > 2)
+		cpu_relax();
+	smp_mb(); /* their copies come before all that the owner does with the pages */
 	return AW_OK;
-}
-
-/*
- * NFS invalidates what was registered for a call that a signal ended, though the server's reply may
- * have invalidated it before.
- */
-static bool is_invalid_already(const struct awk_mr *mr, const void *pd)
-{
-	return mr && mr->kind == AWK_MR_FAST && mr->core.pd == pd && !READ_ONCE(mr->valid);
 }
 
 enum aw_error awk_mr_invalidate(struct awk_device *dev, const void *pd, u32 stag, bool by_peer)
@@ -181,26 +166,16 @@ enum aw_error awk_mr_invalidate(struct awk_device *dev, const void *pd, u32 stag
 	struct awk_mr *mr = mr_find(dev, stag);
 	enum aw_error err = mr_invalidate(mr, pd, stag);
 
-	if (err && !by_peer && is_invalid_already(mr, pd))
+	/*
+	 * NFS invalidates what was registered for a call that a signal ended, though the server's reply may
+	 * have invalidated it before.
+	 */
+	if (err && !by_peer && mr && mr->kind == AWK_MR_FAST && mr->core.pd == pd &&
+	    !READ_ONCE(mr->valid))
 		err = AW_OK;
 	if (mr)
 		awk_mr_put(&mr->core);
 	return err;
-}
-
-/*
- * Called while no thread copies, because the region is not valid. Without a new mapping it has the
- * pages of its last registration again.
- */
-static void take_mapped(struct awk_mr *mr)
-{
-	if (mr->mapped.count == 0)
-		return;
-	swap(mr->pages, mr->mapped);
-	mr->mapped.count = 0;
-	mr->core.iova = mr->base.iova;
-	mr->core.len = mr->base.length;
-	mr->core.host = (u8 *)(uintptr_t)(mr->base.iova & ((1ull << mr->pages.shift) - 1));
 }
 
 static enum aw_wc_status mr_register(struct awk_mr *mr, const void *pd, u32 stag, u32 access)
@@ -209,7 +184,17 @@ static enum aw_wc_status mr_register(struct awk_mr *mr, const void *pd, u32 stag
 		return AW_WC_MW_BIND_ERR;
 	WRITE_ONCE(mr->core.stag, stag);
 	mr->core.access = awk_mr_access(access);
-	take_mapped(mr);
+	/*
+	 * No thread copies, because the region is not valid. Without a new mapping it has the pages of its last registration
+	 * again.
+	 */
+	if (mr->mapped.count > 0) {
+		swap(mr->pages, mr->mapped);
+		mr->mapped.count = 0;
+		mr->core.iova = mr->base.iova;
+		mr->core.len = mr->base.length;
+		mr->core.host = (u8 *)(uintptr_t)(mr->base.iova & ((1ull << mr->pages.shift) - 1));
+	}
 	smp_store_release(&mr->valid, 1);
 	return AW_WC_SUCCESS;
 }

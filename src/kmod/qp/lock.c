@@ -23,6 +23,7 @@ void awk_qp_lock(struct awk_qp *qp)
  */
 static void end_overflowed(struct awk_qp *qp)
 {
+	lockdep_assert_held(&qp->lock);
 	if (!READ_ONCE(qp->send_cq->overflowed) && !READ_ONCE(qp->recv_cq->overflowed))
 		return;
 	if (qp->core.state >= AW_QP_TERMINATE)
@@ -31,21 +32,22 @@ static void end_overflowed(struct awk_qp *qp)
 	awk_qp_kick(qp);
 }
 
+/* Takes the handlers and events that are due. */
 static u32 take_due(struct awk_qp *qp)
 {
 	const u32 once = AWK_DUE_FATAL | AWK_DUE_ACCESS_ERR | AWK_DUE_REQ_ERR | AWK_DUE_LAST_WQE;
-	const struct aw_qp *core = &qp->core;
-	u32 due = qp->due | failures[aw_failure_of(core)];
+	u32 due = qp->due | failures[aw_failure_of(&qp->core)];
 
-	if (core->state == AW_QP_ERROR && qp->srq)
+	lockdep_assert_held(&qp->lock);
+	if (qp->core.state == AW_QP_ERROR && qp->srq)
 		due |= AWK_DUE_LAST_WQE;
-	due &= ~(qp->told & once);
-	qp->told |= due & once;
+	due &= ~(qp->delivered & once);
+	qp->delivered |= due & once;
 	qp->due = 0;
 	return due;
 }
 
-static void tell_cq(struct awk_cq *cq, bool notify, bool overflow)
+static void notify_cq(struct awk_cq *cq, bool notify, bool overflow)
 {
 	if (overflow && cq->base.event_handler) {
 		struct ib_event event = {
@@ -60,7 +62,7 @@ static void tell_cq(struct awk_cq *cq, bool notify, bool overflow)
 		cq->base.comp_handler(&cq->base, cq->base.cq_context);
 }
 
-static void tell_qp(struct awk_qp *qp, enum ib_event_type type)
+static void notify_qp(struct awk_qp *qp, enum ib_event_type type)
 {
 	struct ib_event event = {
 		.device = qp->base.device,
@@ -72,7 +74,7 @@ static void tell_qp(struct awk_qp *qp, enum ib_event_type type)
 		qp->base.event_handler(&event, qp->base.qp_context);
 }
 
-static void tell_srq(struct ib_srq *srq)
+static void notify_srq(struct ib_srq *srq)
 {
 	struct ib_event event = {
 		.device = srq->device,
@@ -84,20 +86,6 @@ static void tell_srq(struct ib_srq *srq)
 		srq->event_handler(&event, srq->srq_context);
 }
 
-static void tell_events(struct awk_qp *qp, u32 due)
-{
-	if (due & AWK_DUE_FATAL)
-		tell_qp(qp, IB_EVENT_QP_FATAL);
-	if (due & AWK_DUE_ACCESS_ERR)
-		tell_qp(qp, IB_EVENT_QP_ACCESS_ERR);
-	if (due & AWK_DUE_REQ_ERR)
-		tell_qp(qp, IB_EVENT_QP_REQ_ERR);
-	if (due & AWK_DUE_LAST_WQE)
-		tell_qp(qp, IB_EVENT_QP_LAST_WQE_REACHED);
-	if (due & AWK_DUE_SRQ_LIMIT)
-		tell_srq(&qp->srq->base);
-}
-
 void awk_qp_unlock(struct awk_qp *qp)
 {
 	u32 due;
@@ -107,7 +95,16 @@ void awk_qp_unlock(struct awk_qp *qp)
 	spin_unlock_bh(&qp->lock);
 	if (!due)
 		return;
-	tell_cq(qp->send_cq, due & AWK_DUE_SEND_CQ, due & AWK_DUE_SEND_OVERFLOW);
-	tell_cq(qp->recv_cq, due & AWK_DUE_RECV_CQ, due & AWK_DUE_RECV_OVERFLOW);
-	tell_events(qp, due);
+	notify_cq(qp->send_cq, due & AWK_DUE_SEND_CQ, due & AWK_DUE_SEND_OVERFLOW);
+	notify_cq(qp->recv_cq, due & AWK_DUE_RECV_CQ, due & AWK_DUE_RECV_OVERFLOW);
+	if (due & AWK_DUE_FATAL)
+		notify_qp(qp, IB_EVENT_QP_FATAL);
+	if (due & AWK_DUE_ACCESS_ERR)
+		notify_qp(qp, IB_EVENT_QP_ACCESS_ERR);
+	if (due & AWK_DUE_REQ_ERR)
+		notify_qp(qp, IB_EVENT_QP_REQ_ERR);
+	if (due & AWK_DUE_LAST_WQE)
+		notify_qp(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	if (due & AWK_DUE_SRQ_LIMIT)
+		notify_srq(&qp->srq->base);
 }

@@ -60,6 +60,7 @@ static bool recv_take(void *ctx, struct aw_rwqe *recv)
 	bool limit_due = false;
 	bool taken;
 
+	lockdep_assert_held(&qp->lock);
 	/* A program may post as fast as its receives are flushed. */
 	if (qp->core.flushed && qp->recv_budget == 0)
 		return false;
@@ -144,12 +145,12 @@ static void push(struct awk_qp *qp, enum aw_queue queue, const struct aw_cqe *cq
 static bool half_is_silent(struct awk_qp *qp, u8 mark, struct aw_cqe *cqe)
 {
 	if (mark == AWK_MARK_READ_HALF) {
-		qp->read_inv_told = cqe->status != AW_WC_SUCCESS;
-		return !qp->read_inv_told;
+		qp->read_inv_failed = cqe->status != AW_WC_SUCCESS;
+		return !qp->read_inv_failed;
 	}
 	if (mark == AWK_MARK_INV_HALF) {
 		cqe->op = AW_OP_READ;
-		return qp->read_inv_told;
+		return qp->read_inv_failed;
 	}
 	return false;
 }
@@ -159,6 +160,7 @@ static void complete_op(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe
 	struct awk_qp *qp = ctx;
 	struct aw_cqe one = *cqe;
 
+	lockdep_assert_held(&qp->lock);
 	/* The core completes the oldest WR of the send queue. */
 	if (queue == AW_SQ &&
 	    half_is_silent(qp, aw_sq_at(&qp->core.sq, qp->core.sq.head)->mark, &one))

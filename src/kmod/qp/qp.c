@@ -34,8 +34,8 @@ void awk_qp_core_init(struct awk_qp *qp)
 	qp->core.sig_all = qp->sig_all;
 	qp->access = 0;
 	qp->idle_state = IB_QPS_RESET;
-	qp->read_inv_told = false;
-	qp->told = 0;
+	qp->read_inv_failed = false;
+	qp->delivered = 0;
 }
 
 /* libsiw maps both rings, but that of receives only without an SRQ: neither may be empty. */

@@ -48,11 +48,11 @@ struct awk_qp {
 	struct aw_qp core;
 	u32 sq_get;
 	u32 recv_budget; /* receives that one hold of the lock may still flush */
-	bool read_inv_told; /* the Read of a READ_WITH_INV failed, and has completed */
+	bool read_inv_failed; /* the Read of a READ_WITH_INV failed, and has completed */
 	enum ib_qp_state idle_state; /* in IDLE: RESET, INIT or RTR, as set by modify_qp */
 	u32 access; /* enum ib_access_flags of modify_qp */
 	u32 due; /* enum awk_qp_due */
-	u32 told; /* likewise: those that come once, and have come */
+	u32 delivered; /* likewise: those that come once, and have come */
 };
 
 enum awk_qp_due {

@@ -24,11 +24,6 @@ static u8 flags_of(const struct siw_sqe *sqe)
 	       (sqe->flags & SIW_WQE_READ_FENCE ? AW_WR_FENCE : 0);
 }
 
-static bool is_local(const struct aw_swqe *wqe)
-{
-	return wqe->op == AW_OP_LOCAL_INV || wqe->op == AW_OP_BIND_MW;
-}
-
 /* The bytes lie where the second SGE would. */
 static bool take_inline(const struct siw_sqe *sqe, struct aw_swqe *wqe)
 {
@@ -64,16 +59,8 @@ static bool take_sges(const struct siw_sqe *sqe, u32 sge_max, struct aw_swqe *wq
 	return len <= AW_MSG_MAX;
 }
 
-/* The core fails an atomic without the extensions, and one of no bytes in any case. */
-static void make_malformed(struct aw_swqe *wqe)
-{
-	wqe->op = AW_OP_CMP_SWAP;
-	wqe->len = 0;
-	wqe->sge_count = 0;
-	wqe->flags = AW_WR_SIGNALED;
-}
-
-static bool take_op(const struct siw_sqe *sqe, bool user, struct aw_swqe *wqe)
+/* Takes operation and payload. False: the entry is malformed. */
+static bool take_operation(const struct siw_sqe *sqe, bool user, u32 sge_max, struct aw_swqe *wqe)
 {
 	if (sqe->opcode >= SIW_NUM_OPCODES || !ops[sqe->opcode].known ||
 	    (user && ops[sqe->opcode].kernel_only))
@@ -81,12 +68,7 @@ static bool take_op(const struct siw_sqe *sqe, bool user, struct aw_swqe *wqe)
 	wqe->op = ops[sqe->opcode].op;
 	if (sqe->opcode == SIW_OP_READ_LOCAL_INV)
 		wqe->mark = AWK_MARK_READ_HALF;
-	return true;
-}
-
-static bool take_payload(const struct siw_sqe *sqe, u32 sge_max, struct aw_swqe *wqe)
-{
-	if (is_local(wqe)) {
+	if (wqe->op == AW_OP_LOCAL_INV || wqe->op == AW_OP_BIND_MW) {
 		wqe->access = sqe->opcode == SIW_OP_REG_MR ? sqe->access : 0;
 		return true;
 	}
@@ -102,8 +84,13 @@ void awk_sqe_to_wqe(const struct siw_sqe *sqe, bool user, u32 sge_max, struct aw
 		.inv_or_imm = sqe->rkey,
 		.flags = flags_of(sqe),
 	};
-	if (!take_op(sqe, user, wqe) || !take_payload(sqe, sge_max, wqe))
-		make_malformed(wqe);
+	if (take_operation(sqe, user, sge_max, wqe))
+		return;
+	/* The core fails an atomic without the extensions, and one of no bytes in any case. */
+	wqe->op = AW_OP_CMP_SWAP;
+	wqe->len = 0;
+	wqe->sge_count = 0;
+	wqe->flags = AW_WR_SIGNALED;
 }
 
 void awk_sqe_to_inv(const struct siw_sqe *sqe, struct aw_swqe *wqe)

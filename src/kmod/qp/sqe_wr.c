@@ -67,39 +67,30 @@ static int put_sges(struct siw_sqe *sqe, const struct ib_send_wr *wr, u32 sge_ma
 	return 0;
 }
 
-/*
- * rdma_rw renews the key without changing invalidate_rkey: a Read invalidates the region of its one
- * SGE.
- */
-static int put_remote(struct siw_sqe *sqe, const struct ib_send_wr *wr)
-{
-	if (sqe->opcode == SIW_OP_READ_LOCAL_INV && wr->num_sge != 1)
-		return -EINVAL;
-	sqe->raddr = rdma_wr(wr)->remote_addr;
-	sqe->rkey = rdma_wr(wr)->rkey;
-	return 0;
-}
-
-static int put_registration(struct siw_sqe *sqe, const struct ib_reg_wr *wr)
-{
-	/* The region is found by its index, which a new key does not change. */
-	if (wr->key >> 8 != wr->mr->rkey >> 8)
-		return -EINVAL;
-	sqe->rkey = wr->key;
-	sqe->access = wr->access;
-	return 0;
-}
-
 /* Writes the fields that the operation has besides its payload. */
 static int put_operation(struct siw_sqe *sqe, const struct ib_send_wr *wr)
 {
+	const struct ib_reg_wr *reg;
+
 	switch (sqe->opcode) {
+	case SIW_OP_READ_LOCAL_INV:
+		/* rdma_rw renews the key without changing invalidate_rkey: the region of its one SGE is invalidated. */
+		if (wr->num_sge != 1)
+			return -EINVAL;
+		fallthrough;
 	case SIW_OP_WRITE:
 	case SIW_OP_READ:
-	case SIW_OP_READ_LOCAL_INV:
-		return put_remote(sqe, wr);
+		sqe->raddr = rdma_wr(wr)->remote_addr;
+		sqe->rkey = rdma_wr(wr)->rkey;
+		return 0;
 	case SIW_OP_REG_MR:
-		return put_registration(sqe, reg_wr(wr));
+		reg = reg_wr(wr);
+		/* The region is found by its index, which a new key does not change. */
+		if (reg->key >> 8 != reg->mr->rkey >> 8)
+			return -EINVAL;
+		sqe->rkey = reg->key;
+		sqe->access = reg->access;
+		return 0;
 	case SIW_OP_SEND_REMOTE_INV:
 	case SIW_OP_INVAL_STAG:
 		sqe->rkey = wr->ex.invalidate_rkey;
@@ -107,11 +98,6 @@ static int put_operation(struct siw_sqe *sqe, const struct ib_send_wr *wr)
 	default:
 		return 0;
 	}
-}
-
-static bool has_payload(const struct siw_sqe *sqe)
-{
-	return sqe->opcode != SIW_OP_REG_MR && sqe->opcode != SIW_OP_INVAL_STAG;
 }
 
 int awk_sqe_from_wr(struct siw_sqe *sqe, const struct ib_send_wr *wr, u32 sge_max)
@@ -125,7 +111,7 @@ int awk_sqe_from_wr(struct siw_sqe *sqe, const struct ib_send_wr *wr, u32 sge_ma
 	sqe->opcode = opcode;
 	sqe->num_sge = 0;
 	err = put_operation(sqe, wr);
-	if (!err && has_payload(sqe))
+	if (!err && opcode != SIW_OP_REG_MR && opcode != SIW_OP_INVAL_STAG)
 		err = wr->send_flags & IB_SEND_INLINE ? put_inline(sqe, wr)
 						      : put_sges(sqe, wr, sge_max);
 	return err ? err : flags_of(wr);

@@ -5,7 +5,7 @@
 #include <net/tcp.h>
 
 #define LOOK_NS (8 * NSEC_PER_SEC)
-/* From the first look that finds an answer owed; one interval of looks longer than TCP's longest pause between two probes. */
+/* TCP's longest pause between two probes (TCP_RTO_MAX), from the first look that finds an answer owed. */
 #define PATIENCE_NS (120 * NSEC_PER_SEC)
 
 void awk_lost_sent(struct awk_qp *qp)

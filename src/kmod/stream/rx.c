@@ -11,54 +11,57 @@
 
 #define RX_BYTES (256 * 1024) /* bytes per turn, so that other work has its turn */
 
-/* The caller of the functions from here to rx_take, but for stage_resume, holds the lock. */
 static bool rx_may_read(const struct awk_qp *qp)
 {
-	return qp->stream->sock && !qp->core.peer_closed && qp->core.state != AW_QP_ERROR &&
-	       !qp->stream->rx_waits && !qp->stream->packed;
-}
+	const struct awk_stream *s = qp->stream;
 
-static void stage_use(struct awk_qp *qp, struct awk_stage *stage)
-{
-	size_t used = aw_rx_octets(&qp->core, stage->buf + stage->at, stage->len);
-
-	stage->len -= used;
-	stage->at = stage->len ? stage->at + used : 0;
-	WRITE_ONCE(qp->stream->rx_waits, aw_rnr_wait_holds(&qp->core));
-}
-
-/* The rest, unless it waits for a receive, is less than an FPDU, and has room behind it for one. */
-static size_t stage_room(struct awk_stage *stage)
-{
-	if (stage->at > sizeof(stage->buf) - FPDU_MAX) {
-		memmove(stage->buf, stage->buf + stage->at, stage->len);
-		stage->at = 0;
-	}
-	return sizeof(stage->buf) - stage->at - stage->len;
+	lockdep_assert_held(&qp->lock);
+	return s->sock && !qp->core.peer_closed && qp->core.state != AW_QP_ERROR && !s->rx_waits &&
+	       !s->packed;
 }
 
 static struct awk_stage *stage_of(struct awk_stream *s)
 {
+	lockdep_assert_held(&s->qp->lock);
 	if (!s->stage)
 		s->stage = awk_stage_try();
 	s->starved |= !s->stage;
 	return s->stage;
 }
 
-/* Each FPDU has the whole time: the position in the stream tells one from the next. */
-static bool stage_is_slow(struct awk_qp *qp)
+static void stage_use(struct awk_qp *qp, struct awk_stage *stage)
+{
+	size_t used = aw_rx_octets(&qp->core, stage->buf + stage->at, stage->len);
+
+	lockdep_assert_held(&qp->lock);
+	stage->len -= used;
+	stage->at = stage->len ? stage->at + used : 0;
+	WRITE_ONCE(qp->stream->rx_waits, aw_rnr_wait_holds(&qp->core));
+}
+
+/*
+ * A stage stays with the stream only while it holds something, and for half an FPDU only for so
+ * long: by RFC 5042 6.4.1 a byte of a peer's must not cost as much as a stage. Each FPDU has the whole
+ * time: the position in the stream tells one from the next.
+ */
+static void stage_rest(struct awk_qp *qp)
 {
 	struct awk_stream *s = qp->stream;
 
+	lockdep_assert_held(&qp->lock);
+	if (!s->stage || s->rx_waits)
+		return;
+	if (s->stage->len == 0) {
+		awk_stage_put(s->stage);
+		s->stage = NULL;
+		return;
+	}
 	if (s->stage_pos != qp->core.rx_pos) {
 		s->stage_pos = qp->core.rx_pos;
 		s->stage_since = jiffies;
 	}
-	return time_after_eq(jiffies, s->stage_since + msecs_to_jiffies(AWK_STAGE_MS));
-}
-
-static void stage_pack(struct awk_stream *s)
-{
+	if (time_before(jiffies, s->stage_since + msecs_to_jiffies(AWK_STAGE_MS)))
+		return;
 	s->packed = awk_stage_pack(s->stage);
 	if (s->packed)
 		s->stage = NULL;
@@ -67,48 +70,18 @@ static void stage_pack(struct awk_stream *s)
 }
 
 /*
- * A stage stays with the stream only while it holds something, and for half an FPDU only for so
- * long: by RFC 5042 6.4.1 a byte of a peer's must not cost as much as a stage.
+ * Bytes that the stage takes now: of an FPDU whose rest is elsewhere, no more than that rest. The bytes in it, unless they
+ * wait for a receive, are less than an FPDU, and get room behind them for one.
  */
-static void stage_rest(struct awk_qp *qp)
-{
-	struct awk_stream *s = qp->stream;
-
-	if (!s->stage || s->rx_waits)
-		return;
-	if (s->stage->len == 0) {
-		awk_stage_put(s->stage);
-		s->stage = NULL;
-	} else if (stage_is_slow(qp)) {
-		stage_pack(s);
-	}
-}
-
-/* Without a stage nothing is read until there is one. */
-static void stage_resume(struct awk_qp *qp)
-{
-	struct awk_stream *s = qp->stream;
-
-	awk_qp_lock(qp);
-	if (s->packed && stage_of(s)) {
-		awk_stage_unpack(s->stage, s->packed);
-		s->packed = NULL;
-	}
-	awk_qp_unlock(qp);
-}
-
-static size_t stage_bytes(const struct awk_stream *s)
-{
-	if (s->packed)
-		return s->packed->len;
-	return s->stage ? s->stage->len : 0;
-}
-
-/* Bytes that the stage takes now: of an FPDU whose rest is elsewhere, no more than that rest. */
 static size_t stage_takes(const struct aw_qp *core, struct awk_stage *stage)
 {
-	size_t room = stage_room(stage);
+	size_t room;
 
+	if (stage->at > sizeof(stage->buf) - FPDU_MAX) {
+		memmove(stage->buf, stage->buf + stage->at, stage->len);
+		stage->at = 0;
+	}
+	room = sizeof(stage->buf) - stage->at - stage->len;
 	if (core->stream.markers_rx)
 		return room;
 	return min(room, aw_rx_wanted(core, stage->buf + stage->at, stage->len) - stage->len);
@@ -157,26 +130,19 @@ static const u8 *skb_piece(const struct sk_buff *skb, unsigned int offset, size_
 	return NULL;
 }
 
-/* As rx_copy, for whole FPDUs where they lie. */
-static size_t rx_lent(struct awk_qp *qp, const struct sk_buff *skb, unsigned int offset, size_t len)
-{
-	const struct awk_stage *stage = qp->stream->stage;
-	const u8 *p;
-	size_t n;
-
-	if (stage && stage->len > 0)
-		return 0;
-	p = skb_piece(skb, offset, &n);
-	return p ? aw_rx_lent(&qp->core, p, min(n, len)) : 0;
-}
-
+/* As rx_copy, but whole FPDUs where they lie, if they can be taken so. */
 static size_t rx_take(struct awk_qp *qp, struct sk_buff *skb, unsigned int offset, size_t len)
 {
-	size_t n = 0;
+	const struct awk_stage *stage = qp->stream->stage;
+	const u8 *p = NULL;
+	size_t piece, n = 0;
 
 	if (!rx_may_read(qp))
 		return 0;
-	n = rx_lent(qp, skb, offset, len);
+	if (!stage || stage->len == 0)
+		p = skb_piece(skb, offset, &piece);
+	if (p)
+		n = aw_rx_lent(&qp->core, p, min(piece, len));
 	return n > 0 ? n : rx_copy(qp, skb, offset, len);
 }
 
@@ -222,13 +188,21 @@ static bool drop_urgent(struct sock *sk)
 	return tcp_read_sock(sk, &desc, drop_actor) == 1;
 }
 
-/* The caller holds the socket's lock. */
 static void rx_pass(struct awk_qp *qp, struct sock *sk)
 {
+	struct awk_stream *s = qp->stream;
 	read_descriptor_t desc = { .arg.data = qp, .count = RX_BYTES };
 
-	if (READ_ONCE(qp->stream->packed) && !skb_queue_empty(&sk->sk_receive_queue))
-		stage_resume(qp);
+	sock_owned_by_me(sk);
+	/* More of an FPDU whose stage was given back: without a stage nothing is read until there is one. */
+	if (READ_ONCE(s->packed) && !skb_queue_empty(&sk->sk_receive_queue)) {
+		awk_qp_lock(qp);
+		if (s->packed && stage_of(s)) {
+			awk_stage_unpack(s->stage, s->packed);
+			s->packed = NULL;
+		}
+		awk_qp_unlock(qp);
+	}
 	do {
 		tcp_read_sock(sk, &desc, rx_actor);
 	} while (drop_urgent(sk));
@@ -236,33 +210,18 @@ static void rx_pass(struct awk_qp *qp, struct sock *sk)
 
 void awk_rx_arrived(struct awk_qp *qp, struct sock *sk)
 {
-	struct awk_stream *s = qp->stream;
 	bool due;
 
 	rx_pass(qp, sk);
 	awk_qp_lock(qp);
 	stage_rest(qp);
-	due = !skb_queue_empty(&sk->sk_receive_queue) || awk_sock_is_over(sk) || s->starved ||
-	      awk_stream_ends(qp) || awk_tx_is_due(qp);
+	due = !skb_queue_empty(&sk->sk_receive_queue) || awk_sock_is_over(sk) ||
+	      qp->stream->starved || awk_stream_ends(qp) || awk_tx_is_due(qp);
 	/* A message that waits for a receive is tried again, though nothing more arrives. */
 	awk_stream_arm(qp);
 	awk_qp_unlock(qp);
 	if (due)
 		awk_qp_kick(qp);
-}
-
-/* Tries once more a message that waits for a receive. */
-static void rx_retry(struct awk_qp *qp)
-{
-	struct awk_stream *s = qp->stream;
-
-	awk_qp_lock(qp);
-	s->starved = false;
-	if (qp->core.rx_held && s->stage) {
-		aw_rnr_wait_try(&s->rnr_wait, &qp->core, AW_RNR_MS, awk_now_ns());
-		stage_use(qp, s->stage);
-	}
-	awk_qp_unlock(qp);
 }
 
 /*
@@ -274,13 +233,15 @@ static void rx_follow(struct awk_qp *qp, struct sock *sk)
 	struct awk_stream *s = qp->stream;
 	bool all_read = skb_queue_empty(&sk->sk_receive_queue) && !s->rx_waits;
 	bool failed = sk->sk_err || s->broken;
+	size_t rest = s->packed ? s->packed->len : s->stage ? s->stage->len : 0;
 
+	lockdep_assert_held(&qp->lock);
 	if (!s->sock || qp->core.state == AW_QP_ERROR)
 		return;
 	if (failed && (all_read || s->rx_waits))
 		awk_stream_lose(qp);
 	else if (all_read && !qp->core.peer_closed && (sk->sk_shutdown & RCV_SHUTDOWN))
-		aw_qp_peer_closed(&qp->core, stage_bytes(s));
+		aw_qp_peer_closed(&qp->core, rest);
 }
 
 /*
@@ -306,7 +267,13 @@ bool awk_rx_serve(struct awk_qp *qp, struct sock *sk)
 	if (READ_ONCE(s->starved))
 		awk_pool_warm();
 	lock_sock(sk);
-	rx_retry(qp);
+	awk_qp_lock(qp);
+	s->starved = false;
+	if (qp->core.rx_held && s->stage) {
+		aw_rnr_wait_try(&s->rnr_wait, &qp->core, AW_RNR_MS, awk_now_ns());
+		stage_use(qp, s->stage);
+	}
+	awk_qp_unlock(qp);
 	rx_pass(qp, sk);
 	awk_qp_lock(qp);
 	rx_follow(qp, sk);

@@ -12,17 +12,18 @@
 #define SPLICE_BYTES_MIN \
 	(32u << 10) /* a quarter of the arena, which TCP keeps as a whole until then */
 
-/*
- * The caller of the functions from here to batch_fill holds the lock. True while the socket is
- * full, and has not reported room since.
- */
-static bool tx_is_blocked(const struct awk_stream *s)
+/* True while the socket is full, and has not reported room since. */
+static bool tx_is_blocked(const struct awk_qp *qp)
 {
+	const struct awk_stream *s = qp->stream;
+
+	lockdep_assert_held(&qp->lock);
 	return s->broken || (s->tx_blocked && !test_bit(AWK_STREAM_ROOM, &s->flags));
 }
 
 static bool tx_has_socket(const struct awk_qp *qp)
 {
+	lockdep_assert_held(&qp->lock);
 	/* In ERROR a waiting batch was flushed with its WRs. */
 	return qp->stream->sock && qp->core.state != AW_QP_ERROR;
 }
@@ -32,26 +33,16 @@ bool awk_tx_is_due(struct awk_qp *qp)
 	const struct aw_qp *core = &qp->core;
 
 	awk_qp_drain(qp);
-	if (!tx_has_socket(qp) || tx_is_blocked(qp->stream))
+	if (!tx_has_socket(qp) || tx_is_blocked(qp))
 		return false;
 	return core->irq_count > 0 || core->sq.next != core->sq.tail || core->rtr_due ||
 	       core->term_due;
 }
 
-/* RFC 5044 3: a change of the path is followed, but not at the cost of a look for each FPDU. */
-static void follow_path(struct awk_qp *qp)
-{
-	struct awk_stream *s = qp->stream;
-
-	if (qp->core.tx_pos - s->emss_pos < EMSS_BYTES)
-		return;
-	s->emss_pos = qp->core.tx_pos;
-	aw_qp_set_emss(&qp->core, awk_sock_segment_size(s->sock->sk));
-}
-
 /* Puts the FPDUs that are due now into the batch. False when there are none. */
 static bool batch_fill(struct awk_qp *qp, struct awk_batch *batch)
 {
+	struct awk_stream *s = qp->stream;
 	struct aw_tx_out out = {
 		.arena = batch->arena,
 		.arena_len = AWK_ARENA_BYTES,
@@ -59,7 +50,11 @@ static bool batch_fill(struct awk_qp *qp, struct awk_batch *batch)
 		.iov_max = ARRAY_SIZE(batch->iov),
 	};
 
-	follow_path(qp);
+	/* RFC 5044 3: a change of the path is followed, but not at the cost of a look for each FPDU. */
+	if (qp->core.tx_pos - s->emss_pos >= EMSS_BYTES) {
+		s->emss_pos = qp->core.tx_pos;
+		aw_qp_set_emss(&qp->core, awk_sock_segment_size(s->sock->sk));
+	}
 	awk_qp_drain(qp);
 	while (aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
 		;
@@ -74,40 +69,33 @@ static bool batch_is_sent(const struct awk_batch *batch)
 	return batch->sent == batch->len;
 }
 
-static int batch_copy(struct socket *sock, const struct awk_batch *batch)
+/* Called without a lock. Returns the bytes that the socket took, or its error. */
+static int batch_send(struct awk_stream *s, struct socket *sock, struct awk_batch *batch)
 {
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	struct kvec iov = { batch->arena + batch->sent, batch->len - batch->sent };
 
+	clear_bit(AWK_STREAM_ROOM, &s->flags);
+	smp_mb__after_atomic(); /* before the socket says that it is full; with on_space in stream.c */
+	if (batch->pages && batch->len >= SPLICE_BYTES_MIN)
+		return awk_sock_splice(sock, batch->pages, batch->sent, iov.iov_len);
 	return kernel_sendmsg(sock, &msg, &iov, 1, iov.iov_len);
 }
 
-/* Called without a lock. Returns the bytes that the socket took, or its error. */
-static int batch_send(struct awk_stream *s, struct socket *sock, struct awk_batch *batch)
-{
-	clear_bit(AWK_STREAM_ROOM, &s->flags);
-	smp_mb__after_atomic(); /* before the socket says that it is full; with on_space in stream.c */
-	if (!batch->pages || batch->len < SPLICE_BYTES_MIN)
-		return batch_copy(sock, batch);
-	return awk_sock_splice(sock, batch->pages, batch->sent, batch->len - batch->sent);
-}
-
-/* True when no acknowledgement will bring room, because the socket is short of memory. */
-static bool is_shortage(const struct sock *sk, int n)
-{
-	return n == -ENOMEM || n == -ENOBUFS || (n == -EAGAIN && !READ_ONCE(sk->sk_wmem_queued));
-}
-
-/* Accounts for a send. True when all of the batch is sent. The caller holds the lock. */
+/* Accounts for a send. True when all of the batch is sent. */
 static bool tx_account(struct awk_qp *qp, int n)
 {
 	struct awk_stream *s = qp->stream;
+	const struct sock *sk = s->sock->sk;
 
+	lockdep_assert_held(&qp->lock);
 	if (n > 0) {
 		s->batch->sent += n;
 		aw_tx_sent(&qp->core, n);
 		awk_lost_sent(qp);
-	} else if (is_shortage(s->sock->sk, n)) {
+	} else if (n == -ENOMEM || n == -ENOBUFS ||
+		   (n == -EAGAIN && !READ_ONCE(sk->sk_wmem_queued))) {
+		/* The socket is short of memory, and no acknowledgement will bring room. */
 		s->starved = true;
 		set_bit(AWK_STREAM_ROOM, &s->flags);
 	} else if (n != -EAGAIN && n != -EINTR && n != -ERESTARTSYS) {
@@ -118,50 +106,8 @@ static bool tx_account(struct awk_qp *qp, int n)
 	return !s->tx_blocked;
 }
 
-/* True when the caller is the one to send, from here to tx_end. The caller holds the lock. */
-static bool tx_begin(struct awk_qp *qp)
-{
-	struct awk_stream *s = qp->stream;
-
-	awk_qp_drain(qp);
-	if (s->tx_busy)
-		s->tx_again = true;
-	if (s->tx_busy || !tx_has_socket(qp) || tx_is_blocked(s))
-		return false;
-	s->tx_busy = true;
-	return true;
-}
-
-/* True when there is a batch with something to send. The caller holds the lock. */
-static bool tx_next_batch(struct awk_qp *qp)
-{
-	struct awk_stream *s = qp->stream;
-
-	if (!tx_has_socket(qp))
-		return false;
-	s->tx_again = false;
-	return !batch_is_sent(s->batch) || batch_fill(qp, s->batch);
-}
-
 /*
- * Returns the batch if it is empty, or its memory is not ours to send any more. The caller holds
- * the lock.
- */
-static struct awk_batch *tx_end(struct awk_qp *qp)
-{
-	struct awk_stream *s = qp->stream;
-	struct awk_batch *batch = NULL;
-
-	if (batch_is_sent(s->batch) || qp->core.state == AW_QP_ERROR) {
-		batch = s->batch;
-		s->batch = NULL;
-	}
-	s->tx_busy = false;
-	return batch;
-}
-
-/*
- * Sends so many batches at most. The caller holds the lock, which is released for each send. True
+ * Sends so many batches at most, one after the other in the memory of s->batch. The lock is released for each send. True
  * when the turn ended before the work did.
  */
 static bool tx_send(struct awk_qp *qp, unsigned int batches)
@@ -171,7 +117,10 @@ static bool tx_send(struct awk_qp *qp, unsigned int batches)
 	int n;
 
 	while (batches-- > 0) {
-		if (!tx_next_batch(qp))
+		if (!tx_has_socket(qp))
+			return s->tx_again;
+		s->tx_again = false;
+		if (batch_is_sent(s->batch) && !batch_fill(qp, s->batch))
 			return s->tx_again;
 		awk_qp_unlock(qp);
 		n = batch_send(s, s->sock, s->batch);
@@ -180,48 +129,39 @@ static bool tx_send(struct awk_qp *qp, unsigned int batches)
 		awk_qp_lock(qp);
 		s->starved |= !renewed;
 		if (!tx_account(qp, n))
-			return s->tx_again || s->broken || (!s->starved && !tx_is_blocked(s));
+			return s->tx_again || s->broken || (!s->starved && !tx_is_blocked(qp));
 		if (!renewed)
 			return false;
 	}
 	return true;
 }
 
-/*
- * The caller holds the lock. *spare is taken if the stream has no batch; the caller puts *done,
- * which was NULL.
- */
-static bool tx_locked(struct awk_qp *qp, unsigned int batches, struct awk_batch **spare,
-		      struct awk_batch **done)
-{
-	struct awk_stream *s = qp->stream;
-	bool more;
-
-	if (!tx_begin(qp))
-		return false;
-	if (!s->batch) {
-		s->batch = *spare;
-		*spare = NULL;
-	}
-	if (!s->batch) {
-		s->tx_busy = false;
-		s->starved = true;
-		return false;
-	}
-	more = tx_send(qp, batches);
-	awk_qp_drain(qp);
-	*done = tx_end(qp);
-	return more;
-}
-
 bool awk_tx_run(struct awk_qp *qp, unsigned int batches)
 {
-	struct awk_batch *spare = READ_ONCE(qp->stream->sock) ? awk_batch_get() : NULL;
+	struct awk_stream *s = qp->stream;
+	struct awk_batch *spare = READ_ONCE(s->sock) ? awk_batch_get() : NULL;
 	struct awk_batch *done = NULL;
-	bool more;
+	bool more = false;
 
 	awk_qp_lock(qp);
-	more = tx_locked(qp, batches, &spare, &done);
+	awk_qp_drain(qp);
+	if (s->tx_busy) {
+		s->tx_again = true;
+	} else if (tx_has_socket(qp) && !tx_is_blocked(qp)) {
+		if (!s->batch)
+			swap(s->batch, spare);
+		if (s->batch) {
+			s->tx_busy = true;
+			more = tx_send(qp, batches);
+			awk_qp_drain(qp);
+			/* In ERROR its memory is not ours to send any more. */
+			if (batch_is_sent(s->batch) || qp->core.state == AW_QP_ERROR)
+				swap(s->batch, done);
+			s->tx_busy = false;
+		} else {
+			s->starved = true;
+		}
+	}
 	awk_stream_arm(qp);
 	awk_qp_unlock(qp);
 	awk_batch_put(spare);

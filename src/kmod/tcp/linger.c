@@ -36,11 +36,11 @@ static int drop_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int
 	return len;
 }
 
-/* The caller holds the socket's lock. */
 static void drop_input(struct sock *sk)
 {
 	read_descriptor_t desc = { .count = DROP_BYTES };
 
+	sock_owned_by_me(sk);
 	tcp_read_sock(sk, &desc, drop_actor);
 }
 

@@ -21,26 +21,18 @@ static enum ib_qp_state state_of(const struct awk_qp *qp)
 	return IB_QPS_ERR;
 }
 
-/* Moves the QP to INIT, RTR or RTS. The caller holds the lock. */
-static int modify_forward(struct awk_qp *qp, enum ib_qp_state to)
-{
-	bool idle = qp->core.state == AW_QP_IDLE;
-
-	if (to == IB_QPS_RTS)
-		return qp->core.state == AW_QP_RTS ? 0 : -EINVAL;
-	if (!idle)
-		return -EINVAL;
-	qp->idle_state = to;
-	return 0;
-}
-
 static int modify_locked(struct awk_qp *qp, enum ib_qp_state to)
 {
+	lockdep_assert_held(&qp->lock);
 	switch (to) {
 	case IB_QPS_INIT:
 	case IB_QPS_RTR:
+		if (qp->core.state != AW_QP_IDLE)
+			return -EINVAL;
+		qp->idle_state = to;
+		return 0;
 	case IB_QPS_RTS:
-		return modify_forward(qp, to);
+		return qp->core.state == AW_QP_RTS ? 0 : -EINVAL;
 	case IB_QPS_SQD: /* RFC 5040's CLOSING */
 		if (qp->core.state == AW_QP_IDLE)
 			return -EINVAL;
@@ -66,6 +58,7 @@ static void grant(struct awk_qp *qp, int access)
 		     (access & IB_ACCESS_REMOTE_READ ? AW_ACCESS_REMOTE_READ : 0) |
 		     (access & IB_ACCESS_REMOTE_ATOMIC ? AW_ACCESS_REMOTE_ATOMIC : 0);
 
+	lockdep_assert_held(&qp->lock);
 	qp->access = access;
 	qp->core.remote_access = remote ? remote : AW_ACCESS_REMOTE;
 }

@@ -11,6 +11,7 @@ static int sq_put(struct awk_qp *qp, const struct ib_send_wr *wr)
 	struct siw_sqe *sqe = (struct siw_sqe *)qp->sq.mem + (qp->sq_put & (qp->sq.count - 1));
 	int flags;
 
+	lockdep_assert_held(&qp->sq_lock);
 	/* Pairs with the release of sq_take. */
 	if (qp->sq.count == 0 || (smp_load_acquire(&sqe->flags) & SIW_WQE_VALID))
 		return -ENOMEM;
@@ -22,28 +23,12 @@ static int sq_put(struct awk_qp *qp, const struct ib_send_wr *wr)
 	return 0;
 }
 
-static int sq_post(struct awk_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
-{
-	unsigned long flags;
-	int err = 0;
-
-	spin_lock_irqsave(&qp->sq_lock, flags);
-	for (; wr; wr = wr->next) {
-		err = sq_put(qp, wr);
-		if (err) {
-			*bad = wr;
-			break;
-		}
-	}
-	spin_unlock_irqrestore(&qp->sq_lock, flags);
-	return err;
-}
-
 /* A program's WRs are in its ring: it calls without any when no thread may be at work on them. */
 int awk_qp_post_send(struct ib_qp *base, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
 {
 	struct awk_qp *qp = awk_qp_of(base);
-	int err;
+	unsigned long flags;
+	int err = 0;
 
 	if (qp->user) {
 		if (wr) {
@@ -53,7 +38,13 @@ int awk_qp_post_send(struct ib_qp *base, const struct ib_send_wr *wr, const stru
 		awk_stream_push(qp);
 		return 0;
 	}
-	err = sq_post(qp, wr, bad);
+	spin_lock_irqsave(&qp->sq_lock, flags);
+	for (; wr && !err; wr = wr->next) {
+		err = sq_put(qp, wr);
+		if (err)
+			*bad = wr;
+	}
+	spin_unlock_irqrestore(&qp->sq_lock, flags);
 	awk_qp_kick(qp);
 	return err;
 }

@@ -123,15 +123,6 @@ static bool is_near(const struct aw_conn *c)
 						(const struct sockaddr *)&c->info.peer);
 }
 
-/* Offers shared memory if the socket is bound to an address of this host already. */
-static void offer_host(struct aw_conn *c)
-{
-	if (!c->local.host)
-		return;
-	aw_conn_learn_local(c);
-	c->local.host = is_near(c);
-}
-
 /* Prepares the Request. EINVAL when the private data does not fit. */
 static int prepare_request(struct aw_conn *c, const void *pd, size_t pd_len)
 {
@@ -150,39 +141,22 @@ static int prepare_request(struct aw_conn *c, const void *pd, size_t pd_len)
 	return 0;
 }
 
-static int connect_tcp(const struct aw_conn *c, const struct sockaddr *peer, socklen_t len)
-{
-	int err = aw_connect_now(c->fd, peer, len) != 0 && errno != EINPROGRESS ? errno : 0;
-
-	if (err)
-		aw_log(AW_LOG_INFO, "connection failed peer %s cause %s",
-		       aw_addr_text(&c->info.peer).text, strerror(err));
-	return err;
-}
-
 static int connect_now(struct aw_conn *c, struct aw_conn **out)
 {
 	const struct sockaddr *peer = (const struct sockaddr *)&c->info.peer;
-	int err = 0;
+	int err;
 
 	c->state = AW_CONN_CONNECTING;
 	if (!c->info.given) {
 		aw_order_lead(c);
-		err = connect_tcp(c, peer, aw_addr_len(peer));
+		if (aw_connect_now(c->fd, peer, aw_addr_len(peer)) != 0 && errno != EINPROGRESS) {
+			err = errno;
+			aw_log(AW_LOG_INFO, "connection failed peer %s cause %s",
+			       aw_addr_text(&c->info.peer).text, strerror(err));
+			return err;
+		}
 	}
-	return err ? err : begin(c, aw_conn_send_early(c), aw_bounds.startup_ms, out);
-}
-
-/* A second try takes its place at once: what it replaces has had its turn. */
-static bool has_to_wait(struct aw_conn *c, const struct aw_conn_ask *ask)
-{
-	return !c->info.given && !ask->again && aw_order_is_led(c);
-}
-
-static int wait_turn(struct aw_conn *c, struct aw_conn **out)
-{
-	c->state = AW_CONN_WAITING;
-	return begin(c, 0, AW_ATTEMPT_WAIT_MS, out);
+	return begin(c, aw_conn_send_early(c), aw_bounds.startup_ms, out);
 }
 
 int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void *arg,
@@ -201,16 +175,23 @@ int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void 
 	c->info.given = ask->connected;
 	c->plain_end = ask->plain_end;
 	c->again = ask->again;
-	offer_host(c);
+	/* Shared memory is offered if the socket is bound to an address of this host already. */
+	if (c->local.host) {
+		aw_conn_learn_local(c);
+		c->local.host = is_near(c);
+	}
 	err = len ? prepare_request(c, ask->pd, ask->pd_len) : EINVAL;
 	if (err)
 		goto discard;
 	aw_conn_set_options(fd);
 	aw_order_begin(c);
-	if (has_to_wait(c, ask))
-		err = wait_turn(c, out);
-	else
+	/* A second try takes its place at once: what it replaces has had its turn. */
+	if (!c->info.given && !ask->again && aw_order_is_led(c)) {
+		c->state = AW_CONN_WAITING;
+		err = begin(c, 0, AW_ATTEMPT_WAIT_MS, out);
+	} else {
 		err = connect_now(c, out);
+	}
 	if (err)
 		goto discard;
 	return 0;

@@ -125,12 +125,6 @@ static void conclude(struct aw_conn *c, enum aw_conn_state next, enum aw_conn_ev
 	c->due_event = event;
 }
 
-/* The error number that the program gets does not tell the cause. */
-static bool is_obscure(int err)
-{
-	return err == EPROTO || err == EOPNOTSUPP || err == ENOMEM || err == ETIMEDOUT;
-}
-
 /* The peer has connected to this end, whose program has not accepted it. */
 static bool has_stranger(const struct aw_conn *c)
 {
@@ -143,8 +137,9 @@ static bool has_stranger(const struct aw_conn *c)
  */
 static void log_failure(const struct aw_conn *c, const char *cause)
 {
-	bool told = !has_stranger(c) && !c->info.next_revision && is_obscure(c->info.err) &&
-		    aw_log_has_room();
+	int err = c->info.err;
+	bool is_obscure = err == EPROTO || err == EOPNOTSUPP || err == ENOMEM || err == ETIMEDOUT;
+	bool told = !has_stranger(c) && !c->info.next_revision && is_obscure && aw_log_has_room();
 
 	aw_log(told ? AW_LOG_ERROR : AW_LOG_INFO, "connection failed peer %s cause %s",
 	       aw_addr_text(&c->info.peer).text, cause);
@@ -408,15 +403,10 @@ void aw_conn_learn_local(struct aw_conn *c)
 		getsockname(c->fd, (struct sockaddr *)&c->info.local, &len);
 }
 
-/* True when fd is writable and has no error; step_connect handles the errors. */
-static bool is_writable(int fd)
-{
-	return aw_poll_now(fd, POLLOUT) == POLLOUT;
-}
-
 uint32_t aw_conn_send_early(struct aw_conn *c)
 {
-	if (is_writable(c->fd)) {
+	/* It is writable and has no error; step_connect handles the errors. */
+	if (aw_poll_now(c->fd, POLLOUT) == POLLOUT) {
 		aw_conn_learn_local(c);
 		enter(c, AW_CONN_SENDING);
 		switch (aw_frame_send(c->fd, &c->out)) {
@@ -485,11 +475,6 @@ static void quieten(struct aw_conn *c)
 	aw_watch_events(&c->watch, waits[c->state].events & ~EPOLLIN);
 }
 
-static bool has_hung_up(uint32_t events)
-{
-	return events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
-}
-
 static void (*const steps[])(struct aw_conn *c) = {
 	[AW_CONN_WAITING] = NULL,
 	[AW_CONN_CONNECTING] = step_connect,
@@ -513,10 +498,12 @@ static const char *const timeout_causes[] = {
 
 static void step(struct aw_conn *c, uint32_t events)
 {
+	bool hung_up = events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
+
 	if (c->destroyed)
 		return;
 	if (!(events & AW_WATCH_TIMEOUT)) {
-		if (c->state == AW_CONN_DECIDING && !has_hung_up(events))
+		if (c->state == AW_CONN_DECIDING && !hung_up)
 			quieten(c);
 		else if (steps[c->state])
 			steps[c->state](c);

@@ -307,12 +307,6 @@ static void starve(struct aw_listener *l, int err)
 	pause_accepts(l, PAUSE_MS);
 }
 
-/* Many clients at once are no attack: further ones wait in TCP's backlog for so long. */
-static bool is_young(const struct half_open *silent)
-{
-	return aw_now_ns() - silent->since_ns < aw_bounds.young_ms * MS_NS;
-}
-
 /*
  * Files or memory are out: drops a silent connection, or pauses where none has begun. True: the listener may
  * accept again at once.
@@ -355,7 +349,8 @@ static bool accept_one(struct aw_listener *l)
 
 	if (full && !silent)
 		return false;
-	if (silent && is_young(silent)) {
+	/* Many clients at once are no attack: further ones wait in TCP's backlog for so long. */
+	if (silent && aw_now_ns() - silent->since_ns < aw_bounds.young_ms * MS_NS) {
 		pause_accepts(l, aw_bounds.young_ms);
 		l->crowded = true;
 		return false;

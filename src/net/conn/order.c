@@ -16,29 +16,20 @@ static struct aw_conn *conn_of(const struct aw_turn *turn)
 	return (struct aw_conn *)(void *)((char *)turn - offsetof(struct aw_conn, turn));
 }
 
-static bool is_same4(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
-
-	return a4->sin_port == b4->sin_port && a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-}
-
-static bool is_same6(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
-
-	return a6->sin6_port == b6->sin6_port && a6->sin6_scope_id == b6->sin6_scope_id &&
-	       memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
-}
-
 static bool is_same_peer(const struct aw_turn *turn, const struct aw_turn *other)
 {
 	const struct sockaddr_storage *a = &conn_of(turn)->info.peer;
 	const struct sockaddr_storage *b = &conn_of(other)->info.peer;
 
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+
 	if (a->ss_family != b->ss_family)
 		return false;
-	return a->ss_family == AF_INET ? is_same4(a, b) : is_same6(a, b);
+	if (a->ss_family == AF_INET)
+		return a4->sin_port == b4->sin_port && a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return a6->sin6_port == b6->sin6_port && a6->sin6_scope_id == b6->sin6_scope_id &&
+	       memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
 }
 
 /* The peers of one process differ in the low bytes of their addresses, or in the port. */

@@ -31,6 +31,7 @@ typedef unsigned int gfp_t;
 #define __exit
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#define fallthrough __attribute__((fallthrough))
 #define BIT(n) (1ul << (n))
 #define WARN_ON_ONCE(claim) KSHIM_CHECK(!(claim))
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))

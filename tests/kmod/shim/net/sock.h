@@ -76,6 +76,7 @@ extern struct net *const kshim_net;
 bool kshim_sock_has_room(const struct sock *sk);
 void lock_sock(struct sock *sk);
 void release_sock(struct sock *sk);
+#define sock_owned_by_me(sk) KSHIM_CHECK((sk)->owned)
 
 struct kvec {
 	void *iov_base;
