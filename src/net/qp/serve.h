@@ -16,8 +16,8 @@
 //   NONE --attach--> PROGRESS  spins         +---------+ likewise; nothing moves for it     |
 //    ^                ^ |  +---------------->| SPINNER |------------------------------------+
 //    |                | |                    +---------+                                    |
-//    |                | |    brisk arrivals  +---------+ nobody woke for ten ticks;         |
-//    |                | +------------------->| WAITER  | another channel's CQ is armed -----+
+//    |                | |    brisk arrivals  +---------+ none woke for ten ticks (four, if  |
+//    |                | +------------------->| WAITER  | none sleeps); another CQ is armed--+
 //    |                |                      +---------+                                    |
 //    |                +---------------------------------------------------------------------+
 //    +--- from each: the QP gives its socket up; in the child of a fork the stream is the parent's
