@@ -10,8 +10,8 @@
 // a ring is mapped twice in a row, so that each FPDU is in one piece (aw_rx_lent), and only one
 // that waits for its receive goes into a stage. No post is held there, because a post needs no
 // system call. A QP that nobody polls marks itself `asleep` in the memory; the peer then rings a
-// bell (net/qp/bells.h). A QP lent to pollers does not sleep, and the progress thread listens to
-// its socket for the end alone.
+// bell (net/qp/bells.h). A QP that pollers serve does not sleep, and the progress thread
+// listens to its socket for the end alone.
 #ifndef NET_CARRIER_H
 #define NET_CARRIER_H
 

@@ -3,8 +3,8 @@
 // that the progress thread has left to the channel's waiters (net/qp/serve.h), so an arrival wakes that thread
 // alone.
 //
-// A thread sleeps in an epoll set of the channel, which contains the channel's fd. A QP is lent to
-// the channel if all its CQs, or all its armed ones, belong to the channel, a thread sleeps there
+// A thread sleeps in an epoll set of the channel, which contains the channel's fd. A QP is left to
+// the channel's waiters if all its CQs, or all its armed ones, belong to the channel, a thread sleeps there
 // or woke less than 10 ms ago, and the last two arrivals were less than 10 ms apart. The QPs
 // return to the progress thread when nobody sleeps there any more, or after 10 ms without an
 // arrival, so that no tick runs while a process sleeps. Between two such sleeps the first two vain

@@ -4,35 +4,6 @@
 // (quiet.h), because a signal handler may close an fd. No thread holds the lock across a call
 // that may block or call this library again.
 //
-// state       meaning                                     next
-// NONE        the library does nothing with the fd        CANDIDATE by socket(2); PENDING by
-//                                                         accept(2) in `on` or by IWARP_MODE;
-//                                                         BRIDGED by accept(2) in `auto` if it has
-//                                                         taken an offer; any but LEAVING by exec
-//                                                         or SCM_RIGHTS; INTERNAL
-// CANDIDATE   neither connected nor listening, or plain   LISTENER; CONNECTING; STARTING while
-//             TCP in `auto`                               connect(2) has an offer; PENDING by
-//                                                         IWARP_MODE
-// LISTENER    listening: an accepted socket begins in     NONE
-//             PENDING (`on`), BRIDGED or NONE (`auto`)
-// CONNECTING  connect is under way, or done and not seen  STARTING at the first I/O; CANDIDATE if
-//                                                         the connect fails; PENDING by IWARP_MODE
-//                                                         or with `error`; NONE if the peer has
-//                                                         ended its stream
-// PENDING     connected, MPA has not begun; or `error`    STARTING at the first I/O; NONE
-//             is due to the program
-// STARTING    a thread runs start-up, connects with an    BRIDGED; FRAMED; NONE; PENDING with
-//             offer, or bridges                           `error`; CANDIDATE if nobody took the
-//                                                         offer
-// BRIDGED     one end of a pair; the other is with the    NONE
-//             peer's program (`auto`), the proxy
-//             process, or libanywarp-xsock.so
-// FRAMED      the TCP socket, with a record beside it     STARTING, and from there BRIDGED; NONE
-// INTERNAL    the library's own fd, hidden from the       NONE
-//             program
-// LEAVING     a thread closes the number or gives it      NONE; the new file's state; the state
-//             another file (fdtab_change.c)               before if the call fails
-//
 // Calls that no wrapper sees change a number unseen: the table notices by the file's inode. A call
 // that needs the file of an undecided fd as it is (fcntl, ioctl, getsockopt, setsockopt, shutdown)
 // pins it (aw_first_io_pin): the thread that makes the socket STARTING waits until the call is
