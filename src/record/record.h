@@ -19,7 +19,7 @@
 //       are here
 // rx    held: the FPDU is right, its last byte is   held, given                       receiving when the
 //       in the socket                                                                 program has read it
-// rx    ended: only the stream's end or `error` is  ended; the peer's fault: verdict
+// rx    ended: only the stream's end or `error` is  ended; fault (the peer's)
 //       to come
 // tx    the Reply waits for the first FPDU          reply, rest                       sending
 //       (passive end)
