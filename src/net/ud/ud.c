@@ -77,18 +77,9 @@ static void close_ud(struct aw_uqp *qp)
 	aw_qpn_give(qp->qpn);
 }
 
-/* WRs that are posted and not sent give their address handles back. */
-static void drop_handles(struct aw_uqp *qp)
-{
-	const struct aw_sq *sq = &qp->core.sq;
-
-	for (uint32_t i = sq->head; i != sq->tail; i++)
-		aw_ud_drop_handle(aw_sq_at(sq, i));
-}
-
 static void destroy_ud(struct aw_uqp *qp)
 {
-	drop_handles(qp);
+	aw_ud_drop_handles(qp);
 	free(qp->ud);
 }
 
@@ -99,29 +90,11 @@ const struct aw_uqp_kind aw_ud_kind = {
 	.destroy = destroy_ud,
 };
 
-/* IBTA: everything is flushed; the QP takes no receive of its SRQ any more. */
-void aw_ud_fail(struct aw_uqp *qp)
-{
-	qp->ud->state = AW_UD_ERR;
-	drop_handles(qp);
-	aw_qp_abort(&qp->core, AW_OK);
-	if (qp->attr.srq)
-		qp->events_due |= AW_UQP_LAST_WQE;
-}
-
-void aw_ud_settle(struct aw_uqp *qp)
-{
-	if (qp->ud->state < AW_UD_RTR || qp->ud->state == AW_UD_ERR || !aw_uqp_has_overflowed(qp))
-		return;
-	qp->events_due |= AW_UQP_FATAL;
-	aw_ud_fail(qp);
-}
-
 void aw_ud_move(struct aw_uqp *qp, enum aw_ud_state state)
 {
 	if (state == AW_UD_RESET) {
 		aw_lock(&qp->lock);
-		drop_handles(qp);
+		aw_ud_drop_handles(qp);
 		qp->ud->state = AW_UD_RESET;
 		qp->ud->waits = false;
 		qp->ud->qkey = 0;

@@ -34,7 +34,6 @@ void aw_ud_fill(const struct aw_uqp *qp, struct aw_swqe *wqe, struct aw_ah *ah, 
 		uint32_t qkey) AW_REQUIRES(qp->lock);
 void aw_ud_commit(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 void aw_ud_send_end(struct aw_uqp *qp) AW_RELEASE(qp->lock);
-void aw_ud_drop_handle(struct aw_swqe *wqe);
 void aw_ud_transmit(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* Called when the socket has room again, with no lock held. */
@@ -44,6 +43,10 @@ void aw_ud_on_room(struct aw_uqp *qp) AW_EXCLUDES(qp->lock);
 void aw_ud_move(struct aw_uqp *qp, enum aw_ud_state state) AW_EXCLUDES(qp->lock);
 enum aw_ud_state aw_ud_state(struct aw_uqp *qp) AW_EXCLUDES(qp->lock);
 void aw_ud_set_qkey(struct aw_uqp *qp, uint32_t qkey) AW_EXCLUDES(qp->lock);
+
+/* Give back the address handle of a WR that is done, and those of all that are posted and not sent. */
+void aw_ud_drop_handle(struct aw_swqe *wqe);
+void aw_ud_drop_handles(struct aw_uqp *qp);
 
 /* Moves the QP to ERR; settle: where a CQ of it has overflowed. */
 void aw_ud_fail(struct aw_uqp *qp) AW_REQUIRES(qp->lock);

@@ -57,13 +57,6 @@ void aw_ud_commit(struct aw_uqp *qp)
 	aw_sq_commit(&qp->core.sq);
 }
 
-void aw_ud_drop_handle(struct aw_swqe *wqe)
-{
-	if (wqe->to)
-		aw_ah_put(ah_of(wqe));
-	wqe->to = 0;
-}
-
 static void header(const struct aw_uqp *qp, const struct aw_swqe *wqe, struct ud_hdr *hdr)
 {
 	*hdr = (struct ud_hdr){
