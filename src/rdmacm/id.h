@@ -123,6 +123,9 @@ void *aw_cm_id_arg(const struct aw_cm_id *cm);
 struct aw_cm_id *aw_cm_id_get(void *arg);
 void aw_cm_id_put(struct aw_cm_id *cm);
 
+/* From now on no callback finds the id, and none of this process holds it. */
+void aw_cm_id_withdraw(struct aw_cm_id *cm);
+
 /* Changes the state. */
 void aw_cm_id_enter(struct aw_cm_id *cm, enum aw_cm_state state) AW_REQUIRES(cm->lock);
 

@@ -15,45 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct aw_cm_group {
-	LIST_ENTRY(aw_cm_group) entry; /* guarded by the id's lock, as are member and event_due */
-	union ibv_gid gid;
-	uint32_t ifindex;
-	bool send_only;
-	struct ibv_qp *
-		member; /* the QP that the library has attached. Compared, never used: it may be gone */
-	bool event_due; /* its MULTICAST_JOIN waits for the program, or for the acknowledgement */
-};
-
 static bool is_multicast(const struct sockaddr *addr)
 {
 	if (addr->sa_family == AF_INET)
 		return IN_MULTICAST(ntohl(((const struct sockaddr_in *)addr)->sin_addr.s_addr));
 	return addr->sa_family == AF_INET6 &&
 	       IN6_IS_ADDR_MULTICAST(&((const struct sockaddr_in6 *)addr)->sin6_addr);
-}
-
-/* As rdma-core's does: attaches the QP that the id has by now, and leaves it to the program when the id has none. */
-void aw_cm_group_joined(struct aw_cm_event *ev)
-{
-	struct aw_cm_id *cm = ev->owner;
-	struct aw_cm_group *group = ev->group;
-	struct ibv_qp *qp = group->send_only ? NULL : aw_cm_qp_get(cm);
-
-	if (!qp)
-		return;
-	int err = avb_attach_mcast(qp, &group->gid, group->ifindex);
-
-	if (!err) {
-		aw_lock(&cm->lock);
-		group->member = qp;
-		aw_unlock(&cm->lock);
-	}
-	aw_cm_qp_put(cm);
-	if (!err)
-		return;
-	ev->event.event = RDMA_CM_EVENT_MULTICAST_ERROR;
-	ev->event.status = -err;
 }
 
 static void tell(struct aw_cm_id *cm, struct aw_cm_group *group, void *context)
@@ -149,11 +116,6 @@ static struct aw_cm_group *take(struct aw_cm_id *cm, const union ibv_gid *gid)
 	return group;
 }
 
-void aw_cm_group_acked(struct aw_cm_group *group)
-{
-	group->event_due = false;
-}
-
 /* Takes the group's event back if the program has not got it. */
 static void drop_event(struct aw_cm_id *cm, struct aw_cm_group *group) AW_REQUIRES(cm->lock)
 {
@@ -221,14 +183,4 @@ int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 	detach(aw_cm_id_of(id), group);
 	free(group);
 	return 0;
-}
-
-void aw_cm_groups_drop(struct aw_cm_id *cm)
-{
-	struct aw_cm_group *group;
-
-	while ((group = LIST_FIRST(&cm->ud->groups))) {
-		LIST_REMOVE(group, entry);
-		free(group);
-	}
 }

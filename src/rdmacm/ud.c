@@ -8,6 +8,7 @@
 
 #include "rdmacm/address.h"
 #include "ring/lock.h"
+#include "verbs/private.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -27,9 +28,14 @@ int aw_cm_ud_create(struct aw_cm_id *cm)
 
 void aw_cm_ud_free(struct aw_cm_id *cm)
 {
+	struct aw_cm_group *group;
+
 	if (!cm->ud)
 		return;
-	aw_cm_groups_drop(cm);
+	while ((group = LIST_FIRST(&cm->ud->groups))) {
+		LIST_REMOVE(group, entry);
+		free(group);
+	}
 	free(cm->ud);
 }
 
@@ -227,6 +233,34 @@ int aw_cm_ud_reject(struct aw_cm_id *cm, const void *pd, uint8_t pd_len)
 	return answer_with(
 		cm, AW_CM_FAILED,
 		&(struct aw_sidr_answer){ .status = AW_SIDR_REJECTED, .pd = pd, .pd_len = pd_len });
+}
+
+/* As rdma-core's does: attaches the QP that the id has by now, and leaves it to the program when the id has none. */
+void aw_cm_group_joined(struct aw_cm_event *ev)
+{
+	struct aw_cm_id *cm = ev->owner;
+	struct aw_cm_group *group = ev->group;
+	struct ibv_qp *qp = group->send_only ? NULL : aw_cm_qp_get(cm);
+
+	if (!qp)
+		return;
+	int err = avb_attach_mcast(qp, &group->gid, group->ifindex);
+
+	if (!err) {
+		aw_lock(&cm->lock);
+		group->member = qp;
+		aw_unlock(&cm->lock);
+	}
+	aw_cm_qp_put(cm);
+	if (!err)
+		return;
+	ev->event.event = RDMA_CM_EVENT_MULTICAST_ERROR;
+	ev->event.status = -err;
+}
+
+void aw_cm_group_acked(struct aw_cm_group *group)
+{
+	group->event_due = false;
 }
 
 int aw_cm_ud_qp_attr(const struct aw_cm_id *cm, struct ibv_qp_attr *attr, int *mask)

@@ -10,7 +10,15 @@
 #define AW_CM_QPN_MULTICAST 0xffffffu
 #define AW_CM_HOP_LIMIT 64
 
-struct aw_cm_group;
+struct aw_cm_group {
+	LIST_ENTRY(aw_cm_group) entry; /* guarded by the id's lock, as are member and event_due */
+	union ibv_gid gid;
+	uint32_t ifindex;
+	bool send_only;
+	struct ibv_qp *
+		member; /* the QP that the library has attached. Compared, never used: it may be gone */
+	bool event_due; /* its MULTICAST_JOIN waits for the program, or for the acknowledgement */
+};
 
 struct aw_cm_ud {
 	/* guarded by the id's lock */
@@ -53,9 +61,6 @@ int aw_cm_ud_source(const struct rdma_cm_id *id, struct ibv_gid_entry *entry);
 /* Fills in the destination for an event's param.ud. */
 void aw_cm_ud_describe(struct aw_cm_event *ev, const union ibv_gid *to, uint32_t qpn,
 		       uint32_t qkey);
-
-/* rdmacm/multicast.c: drops the groups that the id has joined, when no thread finds the id. */
-void aw_cm_groups_drop(struct aw_cm_id *cm);
 
 /*
  * Called when the program takes MULTICAST_JOIN, without the lock: attaches the id's QP. Where that fails, the event becomes

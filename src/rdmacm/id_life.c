@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// rdma_create_id, rdma_destroy_id and what lies between for an id without a channel of the program: its calls wait for their event.
+#include "rdmacm/id.h"
+
+#include "base/log.h"
+#include "net/base/io_now.h"
+#include "net/base/persona.h"
+#include "net/progress/engine.h"
+#include "rdmacm/event.h"
+#include "rdmacm/fail.h"
+#include "rdmacm/stream.h"
+#include "rdmacm/timer.h"
+#include "rdmacm/ud.h"
+#include "ring/lock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void destroy_listeners(struct aw_cm_id *cm)
+{
+	if (cm->listener)
+		aw_listener_destroy(cm->listener);
+	if (cm->given)
+		aw_listener_destroy(cm->given);
+}
+
+static void stop_net(struct aw_cm_id *cm)
+{
+	/* From ENDED on callbacks find nothing to do. */
+	aw_lock(&cm->lock);
+	enum aw_cm_state state = cm->state;
+	struct aw_conn *conn = cm->conn;
+
+	cm->conn = NULL;
+	aw_cm_timer_stop(cm);
+	aw_cm_id_enter(cm, AW_CM_ENDED);
+	aw_unlock(&cm->lock);
+	destroy_listeners(cm);
+	aw_cm_ud_stop(cm);
+	if (conn && state == AW_CM_REQUESTED)
+		aw_conn_reject(conn, NULL, 0);
+	if (conn)
+		aw_conn_destroy(conn);
+	aw_cm_stream_release(cm);
+	aw_cm_id_withdraw(cm);
+	aw_cm_stream_close(cm);
+	if (cm->fd >= 0)
+		close(cm->fd);
+}
+
+/*
+ * Drops the events that the program has not taken, and with a Request's event the id that it
+ * brings.
+ */
+static void drop_events(struct aw_cm_id *cm)
+{
+	struct aw_cm_event_list list = TAILQ_HEAD_INITIALIZER(list);
+	struct aw_cm_event *ev;
+
+	aw_cm_channel_remove(cm->id.channel, cm, &list);
+	while ((ev = TAILQ_FIRST(&list))) {
+		TAILQ_REMOVE(&list, ev, entry);
+		if (ev->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			aw_cm_id_destroy(aw_cm_id_of(ev->event.id));
+		free(ev);
+	}
+}
+
+/* Called when no other thread finds the id any more. */
+static void release(struct aw_cm_id *cm)
+{
+	if (cm->sync)
+		rdma_destroy_event_channel(cm->id.channel);
+	if (cm->engine_held)
+		aw_engine_put();
+	free(cm->ep_attr);
+	free(cm->ep_data);
+	free(cm->spare);
+	aw_cm_ud_free(cm);
+	free(cm);
+}
+
+/*
+ * Ends the parent's id in the child: nothing is sent to its peer, and there are no callbacks to
+ * wait for.
+ */
+static void drop_inherited(struct aw_cm_id *cm)
+{
+	destroy_listeners(cm);
+	aw_cm_ud_drop_inherited(cm);
+	if (cm->conn)
+		aw_conn_destroy(cm->conn);
+	aw_cm_id_withdraw(cm);
+	if (cm->fd >= 0)
+		close(cm->fd);
+	release(cm);
+}
+
+void aw_cm_id_destroy(struct aw_cm_id *cm)
+{
+	if (aw_cm_id_inherited(cm)) {
+		drop_inherited(cm);
+		return;
+	}
+	stop_net(cm);
+	drop_events(cm);
+	aw_cm_id_release_event(cm);
+	aw_cm_event_wait_acked(cm);
+	pthread_cond_destroy(&cm->changed);
+	pthread_mutex_destroy(&cm->lock);
+	release(cm);
+}
+
+void aw_cm_id_release_event(struct aw_cm_id *cm)
+{
+	struct rdma_cm_event *event = cm->id.event;
+
+	cm->id.event = NULL;
+	if (cm->sync && event)
+		rdma_ack_cm_event(event);
+}
+
+int aw_cm_id_complete(struct aw_cm_id *cm)
+{
+	if (!cm->sync)
+		return 0;
+	aw_cm_id_release_event(cm);
+	int ret = rdma_get_cm_event(cm->id.channel, &cm->id.event);
+
+	if (ret)
+		return ret;
+	if (cm->id.event->event == RDMA_CM_EVENT_REJECTED)
+		return aw_cm_fail(ECONNREFUSED);
+	/* In the UDP port space the status of a refusal is InfiniBand's, above zero. */
+	return aw_cm_fail(cm->id.event->status > 0 ? ECONNREFUSED : -cm->id.event->status);
+}
+
+static bool has_port_space(enum rdma_port_space ps)
+{
+	if (ps == RDMA_PS_TCP || (ps == RDMA_PS_UDP && aw_persona_is_roce()))
+		return true;
+	aw_log(AW_LOG_ERROR,
+	       "rdma_create_id: port space 0x%x refused: an iwarp device has RDMA_PS_TCP (0x106) alone; the "
+	       "roce persona has RDMA_PS_UDP (0x111), too (both ends: anywarp run --persona roce)",
+	       (unsigned int)ps);
+	return false;
+}
+
+int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+		   enum rdma_port_space ps)
+{
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
+	if (!id)
+		return aw_cm_fail(EINVAL);
+	if (!has_port_space(ps))
+		return aw_cm_fail(EPROTONOSUPPORT);
+	struct rdma_event_channel *own = channel ? NULL : rdma_create_event_channel();
+
+	if (!channel && !own)
+		return -1;
+	struct aw_cm_id *cm;
+	int err = aw_cm_id_create(channel ? channel : own, context, &cm);
+
+	if (!err && ps == RDMA_PS_UDP) {
+		err = aw_cm_ud_create(cm);
+		if (err)
+			aw_cm_id_destroy(cm);
+	}
+	if (err) {
+		if (own)
+			rdma_destroy_event_channel(own);
+		return aw_cm_fail(err);
+	}
+	cm->sync = own != NULL;
+	*id = &cm->id;
+	return 0;
+}
+
+int rdma_destroy_id(struct rdma_cm_id *id)
+{
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
+	if (!id)
+		return aw_cm_fail(EINVAL);
+	aw_cm_id_destroy(aw_cm_id_of(id));
+	return 0;
+}
