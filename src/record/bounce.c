@@ -16,7 +16,7 @@ static struct {
 } waiting[PROCESSORS];
 
 /* Acquires what is waiting at the place, and releases bounce to the next call. */
-static struct aw_bounce *exchange(unsigned home, int place, struct aw_bounce *bounce)
+static struct aw_bounce *place_exchange(unsigned home, int place, struct aw_bounce *bounce)
 {
 	return atomic_exchange_explicit(&waiting[home].places[place], bounce, memory_order_acq_rel);
 }
@@ -28,7 +28,7 @@ struct aw_bounce *aw_bounce_take(void)
 	struct aw_bounce *bounce = NULL;
 
 	for (int place = 0; !bounce && place < PLACES; place++)
-		bounce = exchange(home, place, NULL);
+		bounce = place_exchange(home, place, NULL);
 	if (bounce)
 		return bounce;
 	bounce = mmap(NULL, sizeof(*bounce), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -42,7 +42,7 @@ struct aw_bounce *aw_bounce_take(void)
 void aw_bounce_put(struct aw_bounce *bounce)
 {
 	for (int place = 0; bounce && place < PLACES; place++)
-		bounce = exchange(bounce->home, place, bounce);
+		bounce = place_exchange(bounce->home, place, bounce);
 	if (bounce)
 		munmap(bounce, sizeof(*bounce));
 }

@@ -96,7 +96,7 @@ int aw_rx_check(struct aw_record *record, const uint8_t *fpdu, size_t payload)
 	return 0;
 }
 
-static void give(struct reader *r, const uint8_t *bytes, size_t len)
+static void reader_give(struct reader *r, const uint8_t *bytes, size_t len)
 {
 	aw_cursor_put(&r->to, bytes, len);
 	r->got += len;
@@ -119,7 +119,7 @@ static int give_whole(struct reader *r, const uint8_t *bytes)
 		err = aw_rx_check(r->record, bytes + at, payload);
 		if (err)
 			return err;
-		give(r, bytes + at + AW_FPDU_HEAD, payload);
+		reader_give(r, bytes + at + AW_FPDU_HEAD, payload);
 		at += aw_fpdu_len(payload);
 	}
 	rx->have -= (uint32_t)at;
@@ -199,7 +199,7 @@ static int give_held(struct reader *r, const struct ahead *ahead)
 	size_t len = left < r->to.left ? left : r->to.left;
 	uint8_t last;
 
-	give(r, r->rx->bytes + AW_FPDU_HEAD + r->rx->given, len);
+	reader_give(r, r->rx->bytes + AW_FPDU_HEAD + r->rx->given, len);
 	r->rx->given += (uint32_t)len;
 	if (len < left)
 		return 0;
@@ -257,7 +257,7 @@ static int read_next(struct reader *r)
  * Ends a receive: the bytes or the error. An error that ends the stream is returned once, after all
  * bytes received before it; then the stream is at its end.
  */
-static ssize_t finish(struct reader *r, int err)
+static ssize_t reader_finish(struct reader *r, int err)
 {
 	struct aw_record_count *count = &r->rx->count;
 
@@ -318,7 +318,7 @@ ssize_t aw_record_receive(struct aw_record *record, int fd, const struct iovec *
 	while (!err && record->rx.counted && !r.drained && !r.rx->held && !r.at_mark &&
 	       !aw_urgent_is_front(r.rx))
 		err = read_next(&r);
-	return finish(&r, err);
+	return reader_finish(&r, err);
 }
 
 ssize_t aw_record_hold(struct aw_record *record, int fd)
@@ -330,7 +330,7 @@ ssize_t aw_record_hold(struct aw_record *record, int fd)
 		return finish_ended(&record->rx);
 	while (!err && !r.rx->held)
 		err = read_next(&r);
-	return r.rx->held ? 1 : finish(&r, err);
+	return r.rx->held ? 1 : reader_finish(&r, err);
 }
 
 /* Returns whether all of the next FPDU, of which nothing has left the socket, is among the queued bytes there. */
@@ -355,7 +355,7 @@ static bool hold_part(struct aw_record *record, int fd)
 
 	while (!err && !r.rx->held && !aw_urgent_is_front(r.rx))
 		err = read_next(&r);
-	n = finish(&r, err);
+	n = reader_finish(&r, err);
 	if (n < 0 && r.rx->ended)
 		r.rx->error = (int)-n;
 	return err != -EAGAIN;

@@ -20,7 +20,7 @@
 #define COMBINE_BYTES 4096u
 #define PAGE 4096u
 
-static uint32_t clamp(uint32_t value, uint32_t standard, uint32_t least, uint32_t most)
+static uint32_t option_clamp(uint32_t value, uint32_t standard, uint32_t least, uint32_t most)
 {
 	if (value == 0)
 		value = standard;
@@ -31,11 +31,13 @@ static void fill_options(struct aw_xs_options *to, const struct aw_xs_options *f
 {
 	if (from)
 		*to = *from;
-	to->sndbuf = clamp(to->sndbuf, SEND_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
-	to->rcvbuf = clamp(to->rcvbuf, RECV_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
-	to->sq_size = (uint16_t)clamp(to->sq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN, AW_XS_QUEUE_MAX);
-	to->rq_size = (uint16_t)clamp(to->rq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN, AW_XS_QUEUE_MAX);
-	to->inline_data = clamp(to->inline_data, INLINE_DEFAULT, AW_XS_IOMAP_LEN, 512);
+	to->sndbuf = option_clamp(to->sndbuf, SEND_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
+	to->rcvbuf = option_clamp(to->rcvbuf, RECV_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
+	to->sq_size = (uint16_t)option_clamp(to->sq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN,
+					     AW_XS_QUEUE_MAX);
+	to->rq_size = (uint16_t)option_clamp(to->rq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN,
+					     AW_XS_QUEUE_MAX);
+	to->inline_data = option_clamp(to->inline_data, INLINE_DEFAULT, AW_XS_IOMAP_LEN, 512);
 	to->iomap_size = aw_xs_iomaps_round(to->iomap_size);
 }
 

@@ -39,7 +39,7 @@ static void give_chunk(void *chunk)
 }
 
 /* Another thread may have bridged the fd meanwhile: then libc's calls move the bytes, through the pair. */
-static ssize_t receive(int fd, const struct iovec *iov, int flags)
+static ssize_t receive_fd(int fd, const struct iovec *iov, int flags)
 {
 	ssize_t got;
 
@@ -48,7 +48,7 @@ static ssize_t receive(int fd, const struct iovec *iov, int flags)
 	return aw_libc()->recv(fd, iov->iov_base, iov->iov_len, flags);
 }
 
-static ssize_t transmit(int fd, const struct iovec *iov)
+static ssize_t transmit_fd(int fd, const struct iovec *iov)
 {
 	ssize_t sent;
 
@@ -70,7 +70,7 @@ static ssize_t send_chunks(int out, int in, off64_t *offset, size_t count, void 
 
 		if (got <= 0)
 			return done ? (ssize_t)done : got;
-		sent = transmit(out, &iov);
+		sent = transmit_fd(out, &iov);
 		/* The position, or *offset, stands at the first byte that was not sent. */
 		if (offset)
 			*offset += sent > 0 ? sent : 0;
@@ -194,7 +194,7 @@ static ssize_t splice_take(const struct splice *s, size_t len, bool may_wait)
 	/* Nobody reads the pipe: the write that fails raises SIGPIPE, and the bytes stay in the connection. */
 	if (aw_libc()->poll(&out, 1, 0) > 0 && out.revents & POLLERR)
 		return aw_libc()->write(s->out, s->chunk, 1);
-	return receive(s->in, &iov, may_wait ? 0 : MSG_DONTWAIT);
+	return receive_fd(s->in, &iov, may_wait ? 0 : MSG_DONTWAIT);
 }
 
 /*
@@ -209,7 +209,7 @@ static ssize_t put_whole(const struct splice *s, size_t len)
 	while (done < len) {
 		struct iovec iov = { s->chunk + done, len - done };
 		ssize_t n = s->from_record ? aw_libc()->write(s->out, iov.iov_base, iov.iov_len)
-					   : transmit(s->out, &iov);
+					   : transmit_fd(s->out, &iov);
 
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			return done ? (ssize_t)done : -1;

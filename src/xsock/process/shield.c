@@ -321,14 +321,14 @@ int aw_shield_sigaction(int sig, const struct sigaction *action, struct sigactio
 }
 
 /* The same address by the other name of the two that a handler has in struct sigaction. */
-static aw_handler_fn *plain(handler_fn *handler)
+static aw_handler_fn *plain_handler(handler_fn *handler)
 {
 	return (struct sigaction){ .sa_sigaction = handler }.sa_handler;
 }
 
 aw_handler_fn *aw_shield_adopt(int sig, aw_handler_fn *before)
 {
-	handler_fn *handler = before == plain(on_signal) ? actions[sig].handler : NULL;
+	handler_fn *handler = before == plain_handler(on_signal) ? actions[sig].handler : NULL;
 	struct sigaction own;
 
 	if (before == SIG_ERR || aw_libc()->sigaction(sig, NULL, &own) != 0)
@@ -337,7 +337,7 @@ aw_handler_fn *aw_shield_adopt(int sig, aw_handler_fn *before)
 		(void)aw_shield_sigaction(sig, &own, NULL);
 	else if (own.sa_sigaction != on_signal)
 		note_once(sig, &own);
-	return handler ? plain(handler) : before;
+	return handler ? plain_handler(handler) : before;
 }
 
 static void set_raised(bool is_raised)

@@ -26,7 +26,7 @@ struct change {
 	int number; // the value as an int
 };
 
-static int64_t doubled(int value)
+static int64_t double_size(int value)
 {
 	return 2 * (int64_t)value;
 }
@@ -66,12 +66,12 @@ static int set_socket(const struct change *c, int name) AW_REQUIRES(c->rs->lock)
 			aw_xs_ep_set_oobinline(aw_rs_ep(c->rs), c->number);
 		return set_flag(&o->oobinline, c);
 	case SO_RCVBUF:
-		o->rcvbuf =
-			aw_rs_config_clamp(doubled(c->number), AW_RS_BUFFER_MIN, AW_RS_BUFFER_MAX);
+		o->rcvbuf = aw_rs_config_clamp(double_size(c->number), AW_RS_BUFFER_MIN,
+					       AW_RS_BUFFER_MAX);
 		return 0;
 	case SO_SNDBUF:
-		o->sndbuf =
-			aw_rs_config_clamp(doubled(c->number), AW_RS_BUFFER_MIN, AW_RS_BUFFER_MAX);
+		o->sndbuf = aw_rs_config_clamp(double_size(c->number), AW_RS_BUFFER_MIN,
+					       AW_RS_BUFFER_MAX);
 		return 0;
 	case SO_LINGER:
 		if (c->len < sizeof(o->linger))
