@@ -105,8 +105,8 @@ static void print_tables(const struct stat_options *options, const struct stat_l
 }
 
 // asked: it is an error that the process named has nothing. found: a process has.
-static bool look(const struct stat_options *options, struct stat_rates *rates, bool asked,
-		 bool *found)
+static bool print_once(const struct stat_options *options, struct stat_rates *rates, bool asked,
+		       bool *found)
 {
 	struct stat_look look = { .rates = rates, .time_ns = aw_clock_ns(CLOCK_REALTIME) };
 	bool right;
@@ -152,12 +152,12 @@ static bool look_again(const struct stat_options *options, struct stat_rates *ra
 {
 	bool found;
 
-	*right = look(options, rates, false, &found);
+	*right = print_once(options, rates, false, &found);
 	if (!options->pid || found || !*right)
 		return *right;
 	if (has_ended(options->pid))
 		return false;
-	*right = look(options, rates, true, &found); // prints what is wrong
+	*right = print_once(options, rates, true, &found); // prints what is wrong
 	return *right;
 }
 
@@ -172,7 +172,7 @@ static int stat_command(int argc, char **argv)
 		return options.helped ? CLI_OK : CLI_USAGE;
 	if (!aw_process_can_look(STAT_WHO))
 		return CLI_FAILED;
-	right = look(&options, &rates, true, &found);
+	right = print_once(&options, &rates, true, &found);
 	if (options.seconds > 0 && right)
 		do {
 			struct timespec time = { .tv_sec = (time_t)options.seconds };

@@ -100,7 +100,7 @@ int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex
 	return err ? aw_cm_fail(err) : aw_cm_id_complete(cm);
 }
 
-static struct aw_cm_group *take(struct aw_cm_id *cm, const union ibv_gid *gid)
+static struct aw_cm_group *group_take(struct aw_cm_id *cm, const union ibv_gid *gid)
 {
 	struct aw_cm_group *group;
 
@@ -173,7 +173,7 @@ int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 	if (!id || !addr || !aw_cm_id_of(id)->ud || !aw_address_len(addr->sa_family))
 		return aw_cm_fail(EINVAL);
 	aw_address_gid(addr, &gid);
-	struct aw_cm_group *group = take(aw_cm_id_of(id), &gid);
+	struct aw_cm_group *group = group_take(aw_cm_id_of(id), &gid);
 
 	if (!group)
 		return aw_cm_fail(EADDRNOTAVAIL);

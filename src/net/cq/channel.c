@@ -93,7 +93,7 @@ void aw_channel_raise(struct aw_channel *ch, struct aw_source *src)
 }
 
 /* The oldest source gives one event and goes behind the others with the rest. */
-static bool take(struct aw_channel *ch, void **object, int *kind)
+static bool channel_take(struct aw_channel *ch, void **object, int *kind)
 {
 	struct aw_source *src = TAILQ_FIRST(&ch->queue);
 
@@ -114,7 +114,7 @@ bool aw_channel_take(struct aw_channel *ch, void **object, int *kind)
 	bool taken;
 
 	aw_lock(&ch->lock);
-	taken = take(ch, object, kind);
+	taken = channel_take(ch, object, kind);
 	aw_unlock(&ch->lock);
 	return taken;
 }
@@ -130,7 +130,7 @@ int aw_channel_read(struct aw_channel *ch, void **object, int *kind)
 			return err;
 		/* The fd is lowered now, whatever is in the queue. */
 		aw_lock(&ch->lock);
-		taken = take(ch, object, kind);
+		taken = channel_take(ch, object, kind);
 		if (!TAILQ_EMPTY(&ch->queue))
 			raise_fd(ch);
 		aw_unlock(&ch->lock);
@@ -149,7 +149,7 @@ bool aw_channel_release(struct aw_channel *ch, void **object, int *kind)
 
 	held = NULL;
 	aw_lock(&ch->lock);
-	taken = take(ch, object, kind);
+	taken = channel_take(ch, object, kind);
 	if (!ch->raised && !TAILQ_EMPTY(&ch->queue))
 		raise_fd(ch);
 	aw_unlock(&ch->lock);

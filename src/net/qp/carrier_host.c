@@ -205,7 +205,7 @@ static bool hold(struct aw_uqp *qp, size_t len)
 }
 
 /* Gives the core some whole FPDUs of the ready bytes. Returns the number of bytes used. */
-static size_t take(struct aw_uqp *qp, size_t ready)
+static size_t ring_receive(struct aw_uqp *qp, size_t ready)
 {
 	struct aw_duplex *d = &qp->ring->duplex;
 	size_t len = ready < FPDU_MAX ? ready : FPDU_MAX;
@@ -229,7 +229,7 @@ static bool take_turn(struct aw_uqp *qp, size_t *used)
 	bool over = ring->gone || aw_duplex_peer_closed(&ring->duplex);
 	size_t ready = aw_duplex_ready(&ring->duplex);
 
-	*used = ready ? take(qp, ready) : 0;
+	*used = ready ? ring_receive(qp, ready) : 0;
 	ring->closed_seen = over;
 	if (*used > 0) {
 		aw_probe_receive(qp->qpn, *used);

@@ -87,7 +87,7 @@ static bool judge(struct aw_uqp *qp, enum aw_serve_cause cause, struct aw_serve_
  * Looks at one QP. True when it stays away. A QP whose lock is taken does, and the next tick looks again. *due: its handle
  * where it is to be served, or AW_TABLE_NONE.
  */
-static bool look(struct aw_uqp *qp, uint32_t *due)
+static bool tick_qp(struct aw_uqp *qp, uint32_t *due)
 {
 	*due = AW_TABLE_NONE;
 	if (aw_trylock(&qp->lock) != 0) {
@@ -111,7 +111,7 @@ static void look_around(void)
 	uint32_t due, stay = 0;
 
 	for (; looks_due > 0 && stay < LOOKS_MAX && (qp = aw_serving_to_look_at()); looks_due--) {
-		stay += look(qp, &due);
+		stay += tick_qp(qp, &due);
 		if (due == AW_TABLE_NONE)
 			continue;
 		aw_serving_unlock();

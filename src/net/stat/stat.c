@@ -137,7 +137,7 @@ static union aw_stat_row *take_row(void) AW_REQUIRES(lock)
 }
 
 /* A row of the table, which is made if there is none. NULL: errno says why. */
-static union aw_stat_row *take(void) AW_REQUIRES(lock)
+static union aw_stat_row *row_take(void) AW_REQUIRES(lock)
 {
 	union aw_stat_row *row;
 	int err;
@@ -162,7 +162,7 @@ union aw_stat_row *aw_stat_take(enum aw_stat_kind kind, uint32_t number)
 	bool logs;
 
 	aw_lock(&lock);
-	row = take();
+	row = row_take();
 	if (row) {
 		for (size_t i = 1; i < sizeof(row->words) / sizeof(row->words[0]); i++)
 			aw_stat_set64(&row->words[i], 0);

@@ -179,7 +179,7 @@ static enum aw_stat_result open_among(DIR *fds, int flags, int *fd, int *number)
 	return result;
 }
 
-static enum aw_stat_result look(pid_t pid, int flags, int *fd, int *number)
+static enum aw_stat_result find_table_fd(pid_t pid, int flags, int *fd, int *number)
 {
 	enum aw_stat_result result;
 	char path[32];
@@ -199,12 +199,12 @@ static enum aw_stat_result look(pid_t pid, int flags, int *fd, int *number)
 
 enum aw_stat_result aw_stat_open(pid_t pid, int flags, int *fd, int *number)
 {
-	enum aw_stat_result result = look(pid, flags, fd, number);
+	enum aw_stat_result result = find_table_fd(pid, flags, fd, number);
 	static int wasted;
 	int pauses = 0;
 
 	while (result == AW_STAT_STRANGE && aw_fresh_pause(&pauses, wasted))
-		result = look(pid, flags, fd, number);
+		result = find_table_fd(pid, flags, fd, number);
 	wasted += result == AW_STAT_STRANGE ? pauses : 0;
 	return result;
 }

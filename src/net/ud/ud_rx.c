@@ -35,7 +35,8 @@ static bool is_admitted(struct aw_uqp *qp, const struct ud_hdr *hdr) AW_REQUIRES
 }
 
 /* Takes the next receive if it has room for len bytes; a receive that has not stays posted. */
-static bool take(struct aw_uqp *qp, uint32_t len, struct aw_rwqe *recv) AW_REQUIRES(qp->lock)
+static bool ud_recv_take(struct aw_uqp *qp, uint32_t len, struct aw_rwqe *recv)
+	AW_REQUIRES(qp->lock)
 {
 	bool is_short = false;
 	bool taken = qp->attr.srq ? aw_srq_take_fit(qp->attr.srq, len, recv, &is_short)
@@ -107,7 +108,7 @@ void aw_ud_receive(struct aw_uqp *qp, const struct aw_ud_arrival *arrival)
 	struct aw_rwqe recv;
 
 	aw_lock(&qp->lock);
-	if (is_admitted(qp, &arrival->hdr) && take(qp, UD_GRH_LEN + arrival->len, &recv)) {
+	if (is_admitted(qp, &arrival->hdr) && ud_recv_take(qp, UD_GRH_LEN + arrival->len, &recv)) {
 		aw_probe_receive(qp->qpn, arrival->len);
 		status = place(qp, &recv, arrival);
 		complete(qp, &recv, status, arrival);
