@@ -10,6 +10,7 @@
 #include "xsock/pair/peer.h"
 #include "xsock/pair/place.h"
 #include "xsock/pair/plain_note.h"
+#include "xsock/process/fdtab.h"
 #include "xsock/process/name.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/sandbox.h"
@@ -92,6 +93,8 @@ void aw_offer_take(int fd, int flags)
 		why = AW_PLAIN_SANDBOX;
 	} else if (aw_fdtab_is_vfork_child()) {
 		why = AW_PLAIN_VFORK;
+	} else if (fd >= AW_FDTAB_MAX) {
+		why = AW_PLAIN_BEYOND;
 	} else if (read_names(fd, &place)) {
 		why = find_client(&place, &ino);
 		if (!why)

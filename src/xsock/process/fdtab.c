@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "xsock/base/libc.h"
 #include "xsock/process/quiet.h"
 
@@ -312,6 +313,13 @@ bool aw_fdtab_add(int fd, const struct aw_sock *like)
 	added = add_socket(fd, like);
 	aw_fdtab_unlock();
 	return added;
+}
+
+void aw_fdtab_log_left_out(int fd)
+{
+	aw_log(AW_LOG_ERROR,
+	       "fd %d stays plain TCP: out of memory, its number is %d or more, or this is a child of vfork",
+	       fd, AW_FDTAB_MAX);
 }
 
 struct aw_sock *aw_fdtab_get_or_add(int fd)

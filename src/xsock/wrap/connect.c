@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 
-#include "base/log.h"
 #include "xsock/base/left.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
@@ -36,9 +35,7 @@ static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 	if (!sock && aw_xs_mode_is_iwarp(mode)) {
 		sock = aw_fdtab_get_or_add(call->fd);
 		if (!sock)
-			aw_log(AW_LOG_ERROR,
-			       "fd %d stays plain TCP: out of memory, or its number is %d or more",
-			       call->fd, AW_FDTAB_MAX);
+			aw_fdtab_log_left_out(call->fd);
 	}
 	begun = sock && sock->state == AW_FD_CANDIDATE && aw_xs_mode_is_iwarp(mode);
 	if (begun) {

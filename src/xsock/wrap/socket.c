@@ -125,7 +125,8 @@ static int add_accepted(const struct listener_state *state, int fd, int flags)
 			like.error = EPROTONOSUPPORT;
 			(void)aw_libc()->shutdown(fd, SHUT_RDWR);
 		}
-		aw_fdtab_add(fd, &like);
+		if (!aw_fdtab_add(fd, &like))
+			aw_fdtab_log_left_out(fd);
 	} else {
 		aw_plain_note(fd, AW_PLAIN_OFF);
 	}
