@@ -21,7 +21,7 @@
 #define AW_THREAD_SAFETY(attribute)
 #endif
 
-/* The caller holds the locks, and still does behind the call. */
+/* The caller holds the locks, and still does after the call. */
 #define AW_REQUIRES(...) AW_THREAD_SAFETY(requires_capability(__VA_ARGS__))
 /* The caller does not hold the locks: the function takes them. */
 #define AW_EXCLUDES(...) AW_THREAD_SAFETY(locks_excluded(__VA_ARGS__))

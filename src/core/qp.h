@@ -270,7 +270,7 @@ bool aw_qp_drop_answers(struct aw_qp *qp);
 
 /*
  * True when nothing more will be transmitted and all given out was sent: in CLOSING the driver
- * sends FIN; in TERMINATE it sends FIN and aborts once the peer closed or a timer ran out. In
+ * sends FIN; in TERMINATE it sends FIN and gives the stream up (core/ending.h). In
  * CLOSING our own outstanding Reads are awaited too, unless the peer closed already: some peers
  * stop answering at a FIN. Called after aw_tx_next has returned NONE.
  */

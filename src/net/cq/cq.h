@@ -43,6 +43,7 @@ struct aw_cq {
 	uint32_t number; /* of this process's CQs, for statistics */
 	union aw_stat_row *stat; /* its statistics, or NULL; written with lock */
 
+	/* guards the ring and arming, down to overflowed; atomics among these are read without it as well */
 	pthread_mutex_t lock;
 	struct aw_cq_entry *ring;
 	struct aw_mem mem; /* the ring's */

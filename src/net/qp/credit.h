@@ -3,11 +3,11 @@
 // the poll behind it; an acknowledgement (core/ack.h), for the post that answers the message. Pure: net/qp/deferral.h does what
 // is decided here, and passes the time in.
 //
-// Either pays only where the awaited call does come, so each counts in credits how often it came. A burst is calls that
+// Waiting pays off only if the expected call comes, so each of the two keeps a credit account of how often it did. A burst is calls that
 // post within AW_BURST_GAP_NS of each other with no poll in between. A burst that a poll follows as soon earns a credit
 // for each call but the first, which is a system call that waiting saves; any other burst costs one. A post within
 // AW_WAIT_NS of a message, with no poll in vain in between, earns one credit; no such post costs one. A send that waited
-// too long costs AW_CREDIT_PRICE, and with fewer credits nothing waits. The two have an account each, since a program that
+// too long costs AW_CREDIT_PRICE, and an account that holds less lets nothing wait. The two have an account each, since a program that
 // polls behind its posts need not post behind its polls.
 #ifndef NET_CREDIT_H
 #define NET_CREDIT_H

@@ -3,8 +3,8 @@
 // net/qp/uqp_progress.c does what is decided.
 //
 // The progress thread listens to the sockets of all QPs, which costs nothing while nobody waits for a message. Where a thread
-// of the program waits anyhow, an arrival would wake both, one of them in vain. So the progress thread leaves a QP to
-//   pollers   threads that poll the QP's CQ in vain without end
+// of the program waits already, an arrival would wake both threads, one of them needlessly. So the progress thread leaves a QP to
+//   pollers   threads that busy-poll the QP's CQ
 //   spinners  threads that do so with other CQs, where the process has few CPUs (AW_SPIN_CPUS_MAX): the progress thread
 //             would have to share one with them. On more CPUs a poll in vain pays one relaxed load for this
 //   waiters   threads that sleep on the channel of its CQs, while arrivals are brisk; the socket is in their epoll set
@@ -22,8 +22,8 @@
 //    |                +---------------------------------------------------------------------+
 //    +--- from each: the QP gives its socket up; in the child of a fork the stream is the parent's
 //
-// After one silent tick the progress thread serves a QP of pollers or spinners and leaves it to them, as it does each fourth
-// tick where they never find their CQ empty.
+// In each silent tick the progress thread serves the QP and leaves it where it is, unless a thread sleeps on its channel; it
+// does so each fourth tick where pollers never find their CQ empty.
 #ifndef NET_SERVE_H
 #define NET_SERVE_H
 

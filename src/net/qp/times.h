@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The one table of the numbers of net/qp that hang on a clock, or that stand for a time because a thread counts its
-// own turns. serve.c and credit.c decide by them; no other file of this room has a time of its own, but for the waits
-// that the protocol sets: net/qp/rnr.h, net/qp/lost.h, and the ends of a stream in net/qp/uqp_sock.h. Figures are of two
+// own turns. serve.c and credit.c decide by them; no other file of this room has a time of its own, but for those that
+// the core has for both drivers (core/ending.h, rnr_wait.h, liveness.h) and for captures (capture.c). Figures are of two
 // virtual CPUs, where a recv(2) in vain takes 0.2 us, a sched_yield(2) 0.3, an epoll_ctl(2) 0.5, a clock 0.02.
 #ifndef NET_TIMES_H
 #define NET_TIMES_H

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Why a connection is plain TCP: the reasons, as a user understands them, and the file in which a process notes them for
 // `anywarp sockets --status` (src/cli). The reader includes this header alone.
+//
+// A new reason goes into the enum before AW_PLAIN_REASONS, of which there are 32 at the most, since another process reads the
+// numbers (any other change of them needs a new AW_PLAIN_NAME); its words into plain.c; where it is found, into offer.c, hint.c,
+// take.c or the wrappers of connect and accept; anywarp-sockets(1); a row of tests/sockets/test_plain.py.
 #ifndef XSOCK_PAIR_PLAIN_H
 #define XSOCK_PAIR_PLAIN_H
 
@@ -27,7 +31,7 @@ enum aw_plain {
 	AW_PLAIN_REASONS,
 };
 
-/* The connection is plain TCP: text; remedy. */
+/* The text completes "the connection is plain TCP:", and the remedy tells what to do. */
 struct aw_plain_words {
 	const char *word; /* one word, for a column */
 	const char *text;

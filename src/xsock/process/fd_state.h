@@ -21,10 +21,10 @@
 //   PENDING -> PENDING              IWARP_MODE once more; or the peer is refused, as in CONNECTING
 //   PENDING -> STARTING             the first I/O
 //   STARTING -> BRIDGED, FRAMED     MPA start-up is over, or the offer was taken; FRAMED, too, where the proxy has not taken a record
-//   STARTING -> PENDING             with `error`, which a call that could not return it leaves to the next one
+//   STARTING -> PENDING             with `error`: the call that failed could not return it, so the next one does
 //   STARTING -> CANDIDATE           nobody has taken the offer
 //   FRAMED -> STARTING              a record is handed over to the proxy process
-//   every state -> NONE             plain TCP from here on, or a connection that this process has no longer (aw_fdtab_drop)
+//   every state of a socket -> NONE  plain TCP from here on, or a connection that this process has no longer (aw_fdtab_drop)
 #ifndef XSOCK_PROCESS_FD_STATE_H
 #define XSOCK_PROCESS_FD_STATE_H
 
@@ -36,7 +36,7 @@
  */
 enum aw_fd_state {
 	AW_FD_NONE, /* the library does nothing with the fd */
-	AW_FD_CANDIDATE, /* a stream socket that is neither connected nor listens */
+	AW_FD_CANDIDATE, /* a stream socket that does not listen: not connected yet, or plain TCP since its connect */
 	AW_FD_LISTENER,
 	AW_FD_BRIDGED, /* one end of a pair; the other: the proxy process's or, if extended, libanywarp-xsock.so's */
 	AW_FD_INTERNAL, /* the fd is the library's own, and hidden from the program */
