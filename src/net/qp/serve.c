@@ -26,9 +26,10 @@ void aw_serve_go(enum aw_server *server, enum aw_server next)
 	*server = next;
 }
 
+/* Here and below: what was seen may be later than now, because other threads note it after the caller has read the clock. */
 bool aw_serve_expects_waiter(const struct aw_serve_seen *seen, uint64_t now_ns)
 {
-	return seen->asleep || (seen->woke_ns && now_ns - seen->woke_ns < AW_AWAKE_NS);
+	return seen->asleep || (seen->woke_ns && now_ns < seen->woke_ns + AW_AWAKE_NS);
 }
 
 /*
@@ -45,7 +46,7 @@ static struct aw_serve_plan plan_arrival(const struct aw_serve_seen *seen, uint6
 		return (struct aw_serve_plan){ .next = AW_SERVER_POLLER };
 	if (!seen->armed && seen->spins >= AW_TURNS_MIN && seen->spinner_free)
 		return (struct aw_serve_plan){ .next = AW_SERVER_SPINNER };
-	if (aw_serve_expects_waiter(seen, now_ns) && now_ns - seen->arrival_ns < AW_BRISK_NS)
+	if (aw_serve_expects_waiter(seen, now_ns) && now_ns < seen->arrival_ns + AW_BRISK_NS)
 		plan.next = AW_SERVER_WAITER;
 	return plan;
 }
