@@ -164,6 +164,25 @@ static void fdtab__a_copy_of_a_plain_fd_forgets(void **state)
 	close(plain);
 }
 
+/* Another thread has made the socket plain TCP between the kernel's dup(2) and the end of the wrapper. */
+static void fdtab__a_copy_of_what_is_plain_by_now_is_plain(void **state)
+{
+	int fd = new_socket(AW_FD_PENDING), copy;
+	struct aw_change change;
+
+	(void)state;
+	aw_fdtab_begin_change(&change, -1, fd);
+	copy = dup(fd);
+	aw_fdtab_lock();
+	aw_fdtab_drop(aw_fdtab_get(fd));
+	aw_fdtab_unlock();
+	assert_int_equal(aw_fdtab_end_change(&change, copy), copy);
+	assert_int_equal(aw_fdtab_state(copy), AW_FD_NONE);
+	assert_null(get(copy));
+	close(copy);
+	close(fd);
+}
+
 static void fdtab__a_number_that_leaves_comes_back_where_the_call_fails(void **state)
 {
 	int fd = new_socket(AW_FD_PENDING);
@@ -475,6 +494,7 @@ int main(void)
 		cmocka_unit_test(fdtab__counts_what_is_undecided),
 		cmocka_unit_test(fdtab__shares_a_socket_among_its_fds),
 		cmocka_unit_test(fdtab__a_copy_of_a_plain_fd_forgets),
+		cmocka_unit_test(fdtab__a_copy_of_what_is_plain_by_now_is_plain),
 		cmocka_unit_test(fdtab__a_number_that_leaves_comes_back_where_the_call_fails),
 		cmocka_unit_test(fdtab__a_change_is_over_when_the_kernel_s_is),
 		cmocka_unit_test(fdtab__a_number_that_leaves_is_closed_in_a_child),

@@ -62,13 +62,13 @@ static bool has_left(int fd) AW_REQUIRES(aw_fdtab_mutex)
 
 /*
  * Makes fd one of sock's. Another fd of sock may have been swapped since the kernel's call: then fd is the TCP socket yet, and
- * becomes the pair's end like the others. False: fd is another file.
+ * becomes the pair's end like the others. False: fd is another file, or sock is plain TCP by now.
  */
 static bool join_socket(int fd, struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex)
 {
 	struct stat file;
 
-	if (fstat(fd, &file) != 0 || !is_of_file(sock, &file))
+	if (sock->state == AW_FD_NONE || fstat(fd, &file) != 0 || !is_of_file(sock, &file))
 		return false;
 	if (file.st_ino != sock->ino && !aw_fdtab_replace(fd, aw_fdtab_next_fd(sock, -1))) {
 		aw_log(AW_LOG_ERROR, "fd %d has lost its connection: %s", fd, strerror(errno));
