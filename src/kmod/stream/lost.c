@@ -4,9 +4,9 @@
 
 #include <net/tcp.h>
 
-#define LOOK_NS (8 * NSEC_PER_SEC)
+#define LOOK_NS (8ull * NSEC_PER_SEC)
 /* TCP's longest pause between two probes (TCP_RTO_MAX), from the first look that finds an answer owed. */
-#define PATIENCE_NS (120 * NSEC_PER_SEC)
+#define PATIENCE_NS (120ull * NSEC_PER_SEC)
 
 void awk_lost_sent(struct awk_qp *qp)
 {
