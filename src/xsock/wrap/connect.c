@@ -194,7 +194,7 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 		why = aw_offer_connect(fd, addr, len, &result);
 		if (!why)
 			return result;
-	} else if (mode == AW_XS_OFF) {
+	} else if (mode == AW_XS_OFF && aw_mode_may_connect()) {
 		why = AW_PLAIN_OFF;
 	}
 	if (!begin_connect(&call, mode)) {
