@@ -298,7 +298,7 @@ static void host_ring_make__as_many_as_there_are_places(void **state)
 static void host_ring_make__offers_without_a_verdict(void **state)
 {
 	struct scene *s = *state;
-	int places = (int)aw_offers_places();
+	int places = (int)aw_memfds_places();
 	struct aw_host_ring **rings = calloc((size_t)places * 2, sizeof(struct aw_host_ring *));
 	uint8_t hello[AW_HOST_HELLO_LEN], verdict[AW_HOST_VERDICT_LEN];
 	const char *cause;
@@ -331,7 +331,7 @@ static void host_ring_make__fewer_offers_where_fds_are_few(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	few = (struct rlimit){ .rlim_cur = 64, .rlim_max = before.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	assert_int_equal(aw_offers_places(), 64 / 16);
+	assert_int_equal(aw_memfds_places(), 64 / 16);
 	for (int i = 0; i < 10; i++) {
 		rings[i] = aw_host_ring_make(hello, &cause);
 		assert_non_null(rings[i]);
@@ -341,9 +341,9 @@ static void host_ring_make__fewer_offers_where_fds_are_few(void **state)
 		aw_host_ring_free(rings[i]);
 	few.rlim_cur = 1;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	assert_int_equal(aw_offers_places(), 1);
+	assert_int_equal(aw_memfds_places(), 1);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	assert_true(aw_offers_places() <= AW_OFFERS_MAX);
+	assert_true(aw_memfds_places() <= AW_MEMFDS_MAX);
 }
 
 static bool is_one(const char *local, const char *peer)

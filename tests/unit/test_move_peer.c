@@ -417,7 +417,7 @@ static void move__bells_while_a_message_is_held(void **state)
 /* After so many the memfd of the QP's own offer is closed. */
 static void make_offers(void)
 {
-	uint32_t places = aw_offers_places();
+	uint32_t places = aw_memfds_places();
 	uint8_t hello[AW_HOST_HELLO_LEN];
 	const char *cause;
 

@@ -197,7 +197,7 @@ struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause)
 	memcpy(ring->secret, secrets[1], AW_HOST_SECRET_LEN);
 	begin(ring, 0);
 	put_hello(control, fd, hello);
-	ring->offer = aw_offer_begin(fd);
+	ring->memfd = aw_memfd_keep(fd);
 	return ring;
 }
 
@@ -290,8 +290,8 @@ void aw_host_ring_free(struct aw_host_ring *ring)
 {
 	if (!ring)
 		return;
-	if (ring->offer)
-		aw_offer_end(ring->offer);
+	if (ring->memfd)
+		aw_memfd_close(ring->memfd);
 	aw_bells_close(&ring->bells);
 	munmap(ring->base, ring->len);
 	free(ring);
@@ -369,7 +369,7 @@ enum aw_host_verdict aw_host_ring_decide(struct aw_host_ring *ring, const uint8_
 {
 	static const uint8_t zeros[AW_HOST_VERDICT_LEN];
 
-	aw_offer_end(ring->offer);
+	aw_memfd_close(ring->memfd);
 	if (memcmp(verdict, ring->secret, AW_HOST_VERDICT_LEN) == 0)
 		return AW_HOST_RING;
 	return memcmp(verdict, zeros, AW_HOST_VERDICT_LEN) == 0 ? AW_HOST_TCP : AW_HOST_LIE;

@@ -8,7 +8,7 @@
 #define NET_HOST_RING_H
 
 #include "net/qp/bells.h"
-#include "net/qp/offer.h"
+#include "net/qp/memfds.h"
 #include "ring/duplex.h"
 
 #include <stdbool.h>
@@ -37,7 +37,7 @@ struct aw_host_ring {
 	struct aw_duplex duplex;
 	void *base;
 	size_t len;
-	uint64_t offer; /* responder: of the memfd (net/qp/offer.h); initiator: 0 */
+	uint64_t memfd; /* responder: its name in net/qp/memfds.h; initiator: 0 */
 	struct aw_bells bells; /* none: bells are bytes on the TCP socket */
 	uint32_t peer_pid; /* initiator: the process that made memory and pipes; else 0 */
 	uint32_t bells_by_tcp; /* rung and heard so far */
@@ -97,7 +97,7 @@ enum aw_host_verdict {
 	AW_HOST_LIE,
 };
 
-/* Responder: reads the initiator's verdict, and ends the offer. */
+/* Responder: reads the initiator's verdict, and closes the memfd. */
 enum aw_host_verdict aw_host_ring_decide(struct aw_host_ring *ring, const uint8_t *verdict);
 
 #endif

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
+#include "xsock/framed/first_bytes.h"
 #include "xsock/framed/framed.h"
-#include "xsock/framed/offer.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/patience.h"
 #include "xsock/process/shield.h"
@@ -21,16 +21,16 @@ static bool may_wait(const struct aw_first_io_call *call)
 	       (call->kind == AW_FIRST_SHUTDOWN || aw_waits_may(call->fd, 0));
 }
 
-static enum aw_detected detected_of(enum aw_offer offer)
+static enum aw_detected detected_of(enum aw_first_bytes asked)
 {
-	switch (offer) {
-	case AW_OFFER_MORE:
+	switch (asked) {
+	case AW_FIRST_BYTES_MORE:
 		return AW_DETECTED_LATER;
-	case AW_OFFER_RECORD:
+	case AW_FIRST_BYTES_RECORD:
 		return AW_DETECTED_RECORD;
-	case AW_OFFER_ENDPOINT:
+	case AW_FIRST_BYTES_ENDPOINT:
 		return AW_DETECTED_ENDPOINT;
-	case AW_OFFER_STRANGE:
+	case AW_FIRST_BYTES_STRANGE:
 		return AW_DETECTED_STRANGER;
 	}
 	return AW_DETECTED_STRANGER;
@@ -44,7 +44,7 @@ static enum aw_detected look_at_request(int fd, size_t *wanted)
 {
 	short ready = aw_first_io_poll(fd, POLLRDHUP, 0);
 	enum aw_detected detected = AW_DETECTED_LATER;
-	uint8_t bytes[AW_OFFER_BYTES_MAX];
+	uint8_t bytes[AW_FIRST_BYTES_MAX];
 	int queued = 0;
 	ssize_t got;
 
@@ -54,7 +54,7 @@ static enum aw_detected look_at_request(int fd, size_t *wanted)
 		return ready ? AW_DETECTED_ENDED : AW_DETECTED_LATER;
 	got = aw_libc()->recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 	if (got > 0) {
-		detected = detected_of(aw_offer_judge(bytes, (size_t)got, wanted));
+		detected = detected_of(aw_first_bytes_judge(bytes, (size_t)got, wanted));
 		*wanted += (size_t)got;
 	}
 	return detected == AW_DETECTED_LATER && ready ? AW_DETECTED_STRANGER : detected;

@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "xsock/base/patience.h"
 #include "xsock/base/sockopt.h"
+#include "xsock/framed/first_bytes.h"
 #include "xsock/framed/hello.h"
-#include "xsock/framed/offer.h"
 #include "xsock/proxy/closer.h"
 #include "xsock/proxy/conns.h"
 #include "xsock/proxy/line_record.h"
@@ -251,8 +251,8 @@ static struct aw_line *begin_line(struct line_client *client, bool record)
 static struct aw_line *client_become(struct aw_line *line)
 {
 	struct line_client *client = client_of(line);
-	uint8_t bytes[AW_OFFER_BYTES_MAX];
-	enum aw_offer offer = AW_OFFER_MORE;
+	uint8_t bytes[AW_FIRST_BYTES_MAX];
+	enum aw_first_bytes asked = AW_FIRST_BYTES_MORE;
 	size_t missing;
 	ssize_t got;
 
@@ -260,15 +260,15 @@ static struct aw_line *client_become(struct aw_line *line)
 		return NULL;
 	got = recv(client->tcp, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 	if (got > 0)
-		offer = aw_offer_judge(bytes, (size_t)got, &missing);
-	switch (offer) {
-	case AW_OFFER_RECORD:
-	case AW_OFFER_ENDPOINT:
-		return begin_line(client, offer == AW_OFFER_RECORD);
-	case AW_OFFER_STRANGE:
+		asked = aw_first_bytes_judge(bytes, (size_t)got, &missing);
+	switch (asked) {
+	case AW_FIRST_BYTES_RECORD:
+	case AW_FIRST_BYTES_ENDPOINT:
+		return begin_line(client, asked == AW_FIRST_BYTES_RECORD);
+	case AW_FIRST_BYTES_STRANGE:
 		client->error = EPROTO;
 		break;
-	case AW_OFFER_MORE:
+	case AW_FIRST_BYTES_MORE:
 		client->ended = got == 0;
 		if (got < 0 && errno != EAGAIN)
 			client->error = errno;
