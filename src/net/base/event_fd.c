@@ -64,7 +64,8 @@ static LIST_HEAD(, aw_event_owner) owners AW_GUARDED_BY(lock) = LIST_HEAD_INITIA
 
 /*
  * Where the program has closed the fd, its number may be another file's. The number is free before the new fd is opened, so
- * that there is room for that. The system call: a wrapper of dup3 may want locks that the fork still holds.
+ * that there is room for that. This function makes the system call itself, because a wrapper of dup3 may take locks that the
+ * fork still holds.
  */
 static void renew(int fd)
 {

@@ -34,8 +34,8 @@ static void fork_parent(void)
 /*
  * Gives up the child's copies of the parent's streams' sockets, which would keep the connections up when the parent's process
  * ends. The inherited QPs still name the fds: another file takes their numbers. The parent has done so with those that it had
- * inherited, whose numbers may be the program's by now. The system call: a wrapper of dup3 may want locks that the fork still
- * holds.
+ * inherited, whose numbers may be the program's by now. This function makes the system call itself, because a wrapper of dup3
+ * may take locks that the fork still holds.
  */
 static void leave_streams(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Readiness, and sleeping until it changes. One thread at a time sleeps on the completion channel
 // for the endpoint, and other threads wait for that one. A thread of an event loop sleeps in a
-// poll(2) of its own. A thread that takes an event that another one may need has it come once more
-// (aw_xs_ep_wake_sleepers).
+// poll(2) of its own. A thread that takes an event which another thread may be waiting for raises
+// that event again (aw_xs_ep_wake_sleepers).
 #define _GNU_SOURCE /* ppoll, POLLRDHUP */
 #include "xsock/endpoint/ep_impl.h"
 
