@@ -27,4 +27,9 @@ struct aw_activity {
 		unserved_ticks; /* since turns grew: the CQ may never be empty, and so no QP be served */
 };
 
+static inline uint32_t aw_activity_turns(const struct aw_activity *activity)
+{
+	return atomic_load_explicit(&activity->turns, memory_order_relaxed);
+}
+
 #endif

@@ -40,13 +40,6 @@ static void count_ack(const struct aw_uqp *qp, uint32_t change)
 		atomic_fetch_add(&b->acks_waiting, change);
 }
 
-/* A thread that arms a CQ behind this look finds what waits by the counts. */
-static bool is_armed(const struct aw_uqp *qp)
-{
-	return atomic_load(&qp->attr.send_cq->armed) != AW_ARM_NONE ||
-	       atomic_load(&qp->attr.recv_cq->armed) != AW_ARM_NONE;
-}
-
 /* True when the QP can send, and nothing is under way that a send would push on. */
 static bool is_free_to_send(const struct aw_uqp *qp)
 {
@@ -129,7 +122,8 @@ bool aw_deferral_post(struct aw_uqp *qp)
 	aw_credit_posts_wait(&d->posts, now);
 	if (!waited)
 		list(qp);
-	return !is_armed(qp);
+	/* A thread that arms a CQ after this look finds what waits by the counts. */
+	return !aw_uqp_is_armed(qp);
 }
 
 void aw_deferral_sent(struct aw_uqp *qp)
@@ -164,7 +158,7 @@ bool aw_deferral_ack(struct aw_uqp *qp)
 	if (!aw_credit_ack_due(ack, aw_now_ns()))
 		return false;
 	count_ack(qp, 1);
-	if (is_armed(qp))
+	if (aw_uqp_is_armed(qp))
 		aw_deferral_end_ack(qp);
 	return ack->waits;
 }

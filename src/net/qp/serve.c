@@ -101,30 +101,26 @@ struct aw_serve_plan aw_serve_plan(enum aw_serve_cause cause, const struct aw_se
 	return (struct aw_serve_plan){ .next = seen->server };
 }
 
-static uint32_t turns_of(const struct aw_activity *activity)
-{
-	return atomic_load_explicit(&activity->turns, memory_order_relaxed);
-}
-
 /*
  * A thread that still takes receives will serve the QPs when the CQ is empty. Taking send completions proves nothing,
  * because a thread that only posts gets them, too.
  */
 static uint32_t activity_of(const struct aw_activity *activity)
 {
-	return turns_of(activity) + atomic_load_explicit(&activity->takes, memory_order_relaxed);
+	return aw_activity_turns(activity) +
+	       atomic_load_explicit(&activity->takes, memory_order_relaxed);
 }
 
 void aw_serve_begin_ticks(struct aw_activity *a)
 {
 	a->active_seen = activity_of(a);
-	a->turns_seen = turns_of(a);
+	a->turns_seen = aw_activity_turns(a);
 	a->idle_ticks = a->unserved_ticks = 0;
 }
 
 bool aw_serve_count_tick(struct aw_activity *a)
 {
-	uint32_t active = activity_of(a), turns = turns_of(a);
+	uint32_t active = activity_of(a), turns = aw_activity_turns(a);
 
 	a->idle_ticks = active == a->active_seen ? a->idle_ticks + 1 : 0;
 	a->unserved_ticks = turns == a->turns_seen ? a->unserved_ticks + 1 : 0;

@@ -24,27 +24,17 @@ static struct aw_activity spinners;
 static _Atomic uint32_t spinner_qps[AW_SPIN_QPS_MAX]; /* handle + 1, or 0 */
 static _Atomic bool has_few_cpus;
 
-static uint32_t turns_of(const struct aw_activity *activity)
-{
-	return atomic_load_explicit(&activity->turns, memory_order_relaxed);
-}
-
 static uint32_t polls_of(const struct aw_uqp *qp)
 {
 	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
 
-	return turns_of(&a->pollers) + (a == b ? 0 : turns_of(&b->pollers));
-}
-
-static bool is_armed(const struct aw_uqp *qp)
-{
-	return qp->attr.send_cq->armed != AW_ARM_NONE || qp->attr.recv_cq->armed != AW_ARM_NONE;
+	return aw_activity_turns(&a->pollers) + (a == b ? 0 : aw_activity_turns(&b->pollers));
 }
 
 static void forget_polls(struct aw_uqp *qp)
 {
 	qp->serving.polls_seen = polls_of(qp);
-	qp->serving.spins_seen = turns_of(&spinners);
+	qp->serving.spins_seen = aw_activity_turns(&spinners);
 }
 
 void aw_serving_begin(struct aw_uqp *qp)
@@ -80,13 +70,13 @@ struct aw_serve_seen aw_serving_at_arrival(struct aw_uqp *qp, uint64_t now_ns,
 {
 	struct aw_serve_seen seen = { .server = qp->serving.server,
 				      .unreachable = qp->serving.unreachable,
-				      .armed = is_armed(qp) };
+				      .armed = aw_uqp_is_armed(qp) };
 
 	*channel = NULL;
 	if (seen.server != AW_SERVER_PROGRESS)
 		return seen;
 	seen.polls = polls_of(qp) - qp->serving.polls_seen;
-	seen.spins = turns_of(&spinners) - qp->serving.spins_seen;
+	seen.spins = aw_activity_turns(&spinners) - qp->serving.spins_seen;
 	for (int i = 0; i < AW_SPIN_QPS_MAX; i++)
 		seen.spinner_free |= aw_serving_spinner_qp(i) == AW_TABLE_NONE;
 	forget_polls(qp);
@@ -111,7 +101,7 @@ static bool is_misplaced(const struct aw_uqp *qp)
 	const struct aw_channel *ch = qp->serving.channel;
 
 	if (!ch)
-		return is_armed(qp);
+		return aw_uqp_is_armed(qp);
 	return (a->armed != AW_ARM_NONE && a->channel != ch) ||
 	       (b->armed != AW_ARM_NONE && b->channel != ch);
 }

@@ -231,6 +231,12 @@ static inline bool aw_uqp_has_overflowed(const struct aw_uqp *qp)
 	return qp->attr.send_cq->overflowed || qp->attr.recv_cq->overflowed;
 }
 
+/* True when a CQ of the QP is armed. */
+static inline bool aw_uqp_is_armed(const struct aw_uqp *qp)
+{
+	return qp->attr.send_cq->armed != AW_ARM_NONE || qp->attr.recv_cq->armed != AW_ARM_NONE;
+}
+
 enum aw_uqp_owner {
 	AW_UQP_VERBS,
 	AW_UQP_CM,
