@@ -12,7 +12,8 @@
 
 struct aw_report {
 	enum aw_rule rule;
-	const char *object; /* "QP 0x12", "MR of lkey 0x100": as the program knows it; "" where there is none */
+	const char *
+		object; /* "QP 0x12", "MR of lkey 0x100": as the program knows it; "" where there is none */
 	const struct aw_stack *at; /* the call at fault; NULL: the call that the thread is in */
 	struct { /* the calls that it conflicts with, the nearest first; a NULL stack ends them */
 		const char *what; /* "posted here" */
@@ -26,7 +27,8 @@ struct aw_report {
  * The same rule broken at the same call is reported once and counted from then on. A suppressed one does nothing. With
  * --halt the process ends here. May be called with locks held; takes none but its own. Keeps errno.
  */
-void aw_report(const struct aw_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void aw_report(const struct aw_report *report, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* True where the setting wants the rule looked for at all. */
 bool aw_report_wants(enum aw_rule rule);

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The functions of the libibverbs and librdmacm that the program would call if nothing stood between.
+#ifndef CHECK_BASE_REAL_H
+#define CHECK_BASE_REAL_H
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+/* Macros of the header stand before these three functions. */
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+#undef ibv_query_port
+
+#define AW_REAL_FUNCTIONS(F)          \
+	F(ibv_open_device)            \
+	F(ibv_import_device)          \
+	F(ibv_close_device)           \
+	F(ibv_query_device)           \
+	F(ibv_get_async_event)        \
+	F(ibv_ack_async_event)        \
+	F(ibv_alloc_pd)               \
+	F(ibv_dealloc_pd)             \
+	F(ibv_reg_mr)                 \
+	F(ibv_reg_mr_iova)            \
+	F(ibv_reg_mr_iova2)           \
+	F(ibv_reg_dmabuf_mr)          \
+	F(ibv_rereg_mr)               \
+	F(ibv_dereg_mr)               \
+	F(ibv_create_comp_channel)    \
+	F(ibv_destroy_comp_channel)   \
+	F(ibv_create_cq)              \
+	F(ibv_resize_cq)              \
+	F(ibv_destroy_cq)             \
+	F(ibv_get_cq_event)           \
+	F(ibv_ack_cq_events)          \
+	F(ibv_create_srq)             \
+	F(ibv_modify_srq)             \
+	F(ibv_destroy_srq)            \
+	F(ibv_create_qp)              \
+	F(ibv_qp_to_qp_ex)            \
+	F(ibv_modify_qp)              \
+	F(ibv_query_qp)               \
+	F(ibv_destroy_qp)             \
+	F(ibv_create_ah)              \
+	F(ibv_destroy_ah)             \
+	F(ibv_attach_mcast)           \
+	F(rdma_create_event_channel)  \
+	F(rdma_destroy_event_channel) \
+	F(rdma_create_id)             \
+	F(rdma_create_ep)             \
+	F(rdma_destroy_ep)            \
+	F(rdma_destroy_id)            \
+	F(rdma_bind_addr)             \
+	F(rdma_resolve_addr)          \
+	F(rdma_resolve_route)         \
+	F(rdma_create_qp)             \
+	F(rdma_create_qp_ex)          \
+	F(rdma_destroy_qp)            \
+	F(rdma_connect)               \
+	F(rdma_listen)                \
+	F(rdma_get_request)           \
+	F(rdma_accept)                \
+	F(rdma_reject)                \
+	F(rdma_disconnect)            \
+	F(rdma_get_cm_event)          \
+	F(rdma_ack_cm_event)
+
+struct aw_real {
+#define AW_REAL_MEMBER(name) __typeof__(name) *name;
+	AW_REAL_FUNCTIONS(AW_REAL_MEMBER)
+#undef AW_REAL_MEMBER
+};
+
+/* Found once, by the next object behind this library; a function that the program's libraries lack is NULL. */
+const struct aw_real *aw_real(void);
+
+#endif

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Devices: a context's ops become the hooks' when it is first seen, which may be in another call than ibv_open_device, since
+// librdmacm opens devices by itself.
+#include "check/hook/ops.h"
+#include "check/report/report.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* two threads that see a context first */
+
+static void extended_replace(struct verbs_context *context)
+{
+	if (context->create_cq_ex)
+		context->create_cq_ex = aw_op_create_cq_ex;
+	if (context->create_qp_ex)
+		context->create_qp_ex = aw_op_create_qp_ex;
+	if (context->create_srq_ex)
+		context->create_srq_ex = aw_op_create_srq_ex;
+	if (context->open_qp)
+		context->open_qp = aw_op_open_qp;
+	if (context->alloc_td)
+		context->alloc_td = aw_op_alloc_td;
+	if (context->dealloc_td)
+		context->dealloc_td = aw_op_dealloc_td;
+	if (context->alloc_parent_domain)
+		context->alloc_parent_domain = aw_op_alloc_parent_domain;
+	if (context->reg_dm_mr)
+		context->reg_dm_mr = aw_op_reg_dm_mr;
+}
+
+void aw_hook_context(struct ibv_context *context)
+{
+	struct aw_context *shadow = aw_context_get(context);
+	struct ibv_device_attr attr = { 0 };
+	struct verbs_context *extended = verbs_get_ctx(context);
+
+	if (shadow && !atomic_load(&shadow->object.is_gone)) {
+		aw_object_put(&shadow->object);
+		return;
+	}
+	aw_object_put(shadow ? &shadow->object : NULL);
+	(void)aw_real()->ibv_query_device(context, &attr);
+	pthread_mutex_lock(&lock);
+	if (context->ops.poll_cq != aw_op_poll_cq && aw_context_add(context, &attr)) {
+		context->ops.poll_cq = aw_op_poll_cq;
+		context->ops.req_notify_cq = aw_op_req_notify_cq;
+		context->ops.post_send = aw_op_post_send;
+		context->ops.post_recv = aw_op_post_recv;
+		context->ops.post_srq_recv = aw_op_post_srq_recv;
+		context->ops.alloc_mw = aw_op_alloc_mw;
+		context->ops.dealloc_mw = aw_op_dealloc_mw;
+		context->ops.bind_mw = aw_op_bind_mw;
+		if (extended)
+			extended_replace(extended);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct ibv_context *context = NULL;
+
+	aw_inside_enter();
+	if (aw_hook_may("ibv_open_device"))
+		context = aw_real()->ibv_open_device(device);
+	if (context)
+		aw_hook_context(context);
+	else
+		aw_hook_failed("ibv_open_device", errno);
+	aw_inside_leave();
+	return context;
+}
+
+struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	struct ibv_context *context = NULL;
+
+	aw_inside_enter();
+	if (aw_hook_may("ibv_import_device"))
+		context = aw_real()->ibv_import_device(cmd_fd);
+	if (context)
+		aw_hook_context(context);
+	else
+		aw_hook_failed("ibv_import_device", errno);
+	aw_inside_leave();
+	return context;
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+	struct aw_object *object;
+	int rc = -1;
+
+	aw_inside_enter();
+	object = aw_object_get(context, AW_KIND_CONTEXT);
+	if (aw_destroy_begin("ibv_close_device", object)) {
+		rc = aw_real()->ibv_close_device(context);
+		aw_destroy_end("ibv_close_device", object, rc ? errno : 0);
+	}
+	aw_object_put(object);
+	aw_inside_leave();
+	return rc;
+}
+
+/* That a CQ is overrun, only the device knows. */
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	int rc;
+
+	aw_inside_enter();
+	rc = aw_real()->ibv_get_async_event(context, event);
+	if (rc == 0 && event->event_type == IBV_EVENT_CQ_ERR) {
+		struct aw_object *cq = aw_object_get(event->element.cq, AW_KIND_CQ);
+		char name[AW_OBJECT_NAME_MAX];
+
+		if (cq) {
+			aw_object_name(cq, name);
+			aw_report(&(struct aw_report){ .rule = AW_RULE_CQ_OVERRUN,
+						       .object = name,
+						       .earlier = { { "the CQ was made here",
+								      &cq->made } } },
+				  "%s had more completions than its %d entries", name,
+				  event->element.cq->cqe);
+		}
+		aw_object_put(cq);
+	}
+	aw_inside_leave();
+	return rc;
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Completion channels and CQs.
+#include "check/explain/explain.h"
+#include "check/faults/faults.h"
+#include "check/hook/ops.h"
+#include "check/model/qp.h"
+#include "check/report/report.h"
+
+#include <errno.h>
+
+struct aw_context *aw_ops_get(const struct ibv_context *context)
+{
+	return aw_context_get(context);
+}
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct ibv_comp_channel *channel = NULL;
+
+	aw_inside_enter();
+	aw_hook_context(context);
+	if (aw_hook_may("ibv_create_comp_channel"))
+		channel = aw_real()->ibv_create_comp_channel(context);
+	if (channel)
+		aw_plain_add(AW_KIND_CHANNEL, channel, context);
+	else
+		aw_hook_failed("ibv_create_comp_channel", errno);
+	aw_inside_leave();
+	return channel;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	struct aw_object *object;
+	int err;
+
+	aw_inside_enter();
+	object = aw_object_get(channel, AW_KIND_CHANNEL);
+	if (aw_destroy_begin("ibv_destroy_comp_channel", object)) {
+		err = aw_real()->ibv_destroy_comp_channel(channel);
+		aw_destroy_end("ibv_destroy_comp_channel", object, err);
+	} else {
+		err = errno;
+	}
+	aw_object_put(object);
+	aw_inside_leave();
+	return err;
+}
+
+static void cq_create_failed(const struct ibv_context *context, int cqe, int comp_vector)
+{
+	struct aw_context *device = aw_context_get(context);
+	const int err = errno;
+	char why[AW_EXPLAIN_MAX];
+
+	aw_explain_create_cq(cqe, comp_vector, context, device ? &device->attr : NULL, err, why);
+	aw_explain_log("ibv_create_cq", why);
+	aw_object_put(device ? &device->object : NULL);
+	errno = err;
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+			     struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct ibv_cq *cq = NULL;
+
+	aw_inside_enter();
+	aw_hook_context(context);
+	if (aw_hook_may("ibv_create_cq"))
+		cq = aw_real()->ibv_create_cq(context, cqe, cq_context, channel, comp_vector);
+	if (cq)
+		aw_cq_add(cq, channel);
+	else
+		cq_create_failed(context, cqe, comp_vector);
+	aw_inside_leave();
+	return cq;
+}
+
+struct ibv_cq_ex *aw_op_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+	struct aw_context *device;
+	struct ibv_cq_ex *cq = NULL;
+
+	aw_inside_enter();
+	device = aw_ops_get(context);
+	if (aw_hook_may("ibv_create_cq_ex"))
+		cq = device->extended.create_cq_ex(context, attr);
+	if (cq) {
+		aw_cq_add(ibv_cq_ex_to_cq(cq), attr->channel);
+		aw_hook_cq_ex(cq);
+	} else {
+		cq_create_failed(context, (int)attr->cqe, (int)attr->comp_vector);
+	}
+	aw_object_put(&device->object);
+	aw_inside_leave();
+	return cq;
+}
+
+int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+{
+	struct aw_cq *shadow;
+	int err;
+
+	aw_inside_enter();
+	shadow = aw_cq_get(cq);
+	err = aw_hook_may("ibv_resize_cq") ? aw_real()->ibv_resize_cq(cq, cqe) : errno;
+	if (err)
+		aw_hook_failed("ibv_resize_cq", err);
+	else if (shadow)
+		shadow->cqe = cq->cqe;
+	aw_object_put(shadow ? &shadow->object : NULL);
+	aw_inside_leave();
+	return err;
+}
+
+/* Tells events that the program has not acknowledged, and acknowledges them in its place, or the destroy would wait for ever. */
+static void cq_events_settle(struct aw_cq *cq)
+{
+	char name[AW_OBJECT_NAME_MAX];
+	unsigned unacked;
+
+	pthread_mutex_lock(&cq->lock);
+	unacked = cq->events_unacked;
+	cq->events_unacked = 0;
+	pthread_mutex_unlock(&cq->lock);
+	if (!unacked)
+		return;
+	aw_object_name(&cq->object, name);
+	aw_report(
+		&(struct aw_report){
+			.rule = AW_RULE_EVENT_UNACKED,
+			.object = name,
+			.earlier = { { "the last event was got here", &cq->event_got } } },
+		"%s is destroyed with %u event%s unacknowledged: without the checker the call would wait for ever",
+		name, unacked, unacked == 1 ? "" : "s");
+	aw_real()->ibv_ack_cq_events(cq->cq, unacked);
+}
+
+int ibv_destroy_cq(struct ibv_cq *cq)
+{
+	struct aw_object *object;
+	int err;
+
+	aw_inside_enter();
+	object = aw_object_get(cq, AW_KIND_CQ);
+	if (aw_destroy_begin("ibv_destroy_cq", object)) {
+		if (object)
+			cq_events_settle((struct aw_cq *)object);
+		err = aw_real()->ibv_destroy_cq(cq);
+		aw_destroy_end("ibv_destroy_cq", object, err);
+	} else {
+		err = errno;
+	}
+	aw_object_put(object);
+	aw_inside_leave();
+	return err;
+}
+
+/* A CQ of the channel on which the thread that is about to sleep there misses a completion; with a reference, or NULL. */
+struct sleeper {
+	const struct ibv_comp_channel *channel;
+	struct aw_cq *cq;
+};
+
+static void sleeper_find(struct aw_object *object, void *arg)
+{
+	struct sleeper *sleeper = arg;
+	struct aw_cq *cq = (struct aw_cq *)object;
+
+	if (sleeper->cq || object->kind != AW_KIND_CQ || cq->channel != sleeper->channel ||
+	    !cq->arm_needs_poll || !pthread_equal(cq->armed_by, pthread_self()))
+		return;
+	atomic_fetch_add(&object->refs, 1);
+	sleeper->cq = cq;
+}
+
+/* Tells a thread that may sleep on a CQ which it armed and has not polled since; that an event is there already is luck. */
+static void sleep_judge(const struct ibv_comp_channel *channel)
+{
+	struct sleeper sleeper = { .channel = channel };
+	char name[AW_OBJECT_NAME_MAX];
+
+	aw_object_each(sleeper_find, &sleeper);
+	if (!sleeper.cq)
+		return;
+	aw_object_name(&sleeper.cq->object, name);
+	aw_report(
+		&(struct aw_report){
+			.rule = AW_RULE_WAKEUP_LOST,
+			.object = name,
+			.earlier = { { "the CQ was armed here", &sleeper.cq->armed } } },
+		"a thread sleeps for an event of %s, which it armed with work requests under way and did not poll since: "
+		"a completion from before the arm raises no event",
+		name);
+	aw_object_put(&sleeper.cq->object);
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
+{
+	struct aw_object *object;
+	struct aw_cq *shadow;
+	int rc = -1;
+
+	aw_inside_enter();
+	object = aw_object_get(channel, AW_KIND_CHANNEL);
+	if (object)
+		(void)aw_object_enter(object, false);
+	sleep_judge(channel);
+	if (aw_hook_may("ibv_get_cq_event"))
+		rc = aw_real()->ibv_get_cq_event(channel, cq, cq_context);
+	if (rc == 0) {
+		shadow = aw_cq_get(*cq);
+		if (shadow) {
+			pthread_mutex_lock(&shadow->lock);
+			shadow->events_unacked++;
+			shadow->is_armed = shadow->arm_needs_poll = false;
+			aw_stack_take(&shadow->event_got);
+			pthread_mutex_unlock(&shadow->lock);
+			aw_object_put(&shadow->object);
+		}
+	} else if (errno != EAGAIN && errno != EINTR) {
+		aw_hook_failed("ibv_get_cq_event", errno);
+	}
+	if (object)
+		aw_object_leave(object);
+	aw_object_put(object);
+	aw_inside_leave();
+	return rc;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+	struct aw_cq *shadow;
+
+	aw_inside_enter();
+	shadow = aw_cq_get(cq);
+	if (shadow) {
+		pthread_mutex_lock(&shadow->lock);
+		shadow->events_unacked -= nevents < shadow->events_unacked ? nevents
+									   : shadow->events_unacked;
+		pthread_mutex_unlock(&shadow->lock);
+		aw_object_put(&shadow->object);
+	}
+	aw_real()->ibv_ack_cq_events(cq, nevents);
+	aw_inside_leave();
+}
+
+int aw_op_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	struct aw_context *device;
+	struct aw_cq *shadow;
+	int err;
+
+	aw_inside_enter();
+	device = aw_ops_get(cq->context);
+	shadow = aw_cq_get(cq);
+
+	const bool awaits = shadow && shadow->channel && aw_cq_awaits(cq);
+
+	err = aw_hook_may("ibv_req_notify_cq") ? device->ops.req_notify_cq(cq, solicited_only)
+					       : errno;
+	if (err) {
+		aw_hook_failed("ibv_req_notify_cq", err);
+	} else if (shadow) {
+		pthread_mutex_lock(&shadow->lock);
+		shadow->is_armed = true;
+		shadow->arm_needs_poll = awaits;
+		shadow->armed_by = pthread_self();
+		aw_stack_take(&shadow->armed);
+		pthread_mutex_unlock(&shadow->lock);
+	}
+	aw_object_put(shadow ? &shadow->object : NULL);
+	aw_object_put(&device->object);
+	aw_inside_leave();
+	return err;
+}
+
+/* What a completion's status means is said once for each. */
+static void failure_explain(const struct ibv_wc *wc)
+{
+	char why[AW_EXPLAIN_MAX];
+
+	if (wc->status == IBV_WC_SUCCESS || wc->status == IBV_WC_WR_FLUSH_ERR)
+		return;
+	aw_explain_status(wc->status, wc->opcode, why);
+	aw_explain_log("ibv_poll_cq", why);
+}
+
+int aw_op_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	struct aw_context *device;
+	struct aw_cq *shadow;
+	int count;
+
+	aw_inside_enter();
+	device = aw_ops_get(cq->context);
+	shadow = aw_cq_get(cq);
+	if (shadow && aw_object_enter(&shadow->object, false))
+		shadow->arm_needs_poll = false;
+	count = device->ops.poll_cq(cq, num_entries, wc);
+	for (int i = 0; i < count; i++) {
+		enum ibv_wc_status status;
+
+		if (aw_fault_planned() && aw_fault_completion(&wc[i], &status))
+			wc[i].status = status;
+		failure_explain(&wc[i]);
+		aw_cq_completed(cq, &wc[i]);
+	}
+	if (shadow)
+		aw_object_leave(&shadow->object);
+	aw_object_put(shadow ? &shadow->object : NULL);
+	aw_object_put(&device->object);
+	aw_inside_leave();
+	return count;
+}

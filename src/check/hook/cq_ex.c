@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The extended interface of a CQ: ibv_start_poll, ibv_next_poll and ibv_end_poll. The readers stay the device's own.
+#include "check/hook/ops.h"
+#include "check/model/qp.h"
+
+#include <errno.h>
+
+/* The only QP of a CQ whose completions do not tell the QP's number; 0: there is none, or more than one. */
+struct only_qp {
+	const struct ibv_cq *cq;
+	uint32_t number;
+	unsigned count;
+};
+
+static void only_qp_find(struct aw_object *object, void *arg)
+{
+	struct only_qp *only = arg;
+	const struct aw_qp *qp = (struct aw_qp *)object;
+
+	if (object->kind != AW_KIND_QP || (qp->send_cq != only->cq && qp->recv_cq != only->cq))
+		return;
+	only->number = object->number;
+	only->count++;
+}
+
+static uint32_t qp_number(const struct aw_cq *shadow, struct ibv_cq_ex *cq)
+{
+	struct only_qp only = { .cq = ibv_cq_ex_to_cq(cq) };
+
+	if (shadow->extended.read_qp_num)
+		return shadow->extended.read_qp_num(cq);
+	aw_object_each(only_qp_find, &only);
+	return only.count == 1 ? only.number : 0;
+}
+
+/* The completion at which the program's poll stands. */
+static void current_complete(const struct aw_cq *shadow, struct ibv_cq_ex *cq)
+{
+	struct ibv_wc wc = { .wr_id = cq->wr_id, .status = cq->status };
+
+	wc.qp_num = qp_number(shadow, cq);
+	if (cq->status == IBV_WC_SUCCESS) {
+		wc.opcode = shadow->extended.read_opcode(cq);
+		if (shadow->extended.read_byte_len)
+			wc.byte_len = shadow->extended.read_byte_len(cq);
+	}
+	aw_cq_completed(ibv_cq_ex_to_cq(cq), &wc);
+}
+
+static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
+{
+	struct aw_cq *shadow;
+	int err = EINVAL;
+
+	aw_inside_enter();
+	shadow = aw_cq_get(ibv_cq_ex_to_cq(cq));
+	if (shadow) {
+		shadow->arm_needs_poll = false;
+		err = shadow->extended.start_poll(cq, attr);
+		if (err == 0)
+			current_complete(shadow, cq);
+		aw_object_put(&shadow->object);
+	}
+	aw_inside_leave();
+	return err;
+}
+
+static int next_poll(struct ibv_cq_ex *cq)
+{
+	struct aw_cq *shadow;
+	int err = EINVAL;
+
+	aw_inside_enter();
+	shadow = aw_cq_get(ibv_cq_ex_to_cq(cq));
+	if (shadow) {
+		err = shadow->extended.next_poll(cq);
+		if (err == 0)
+			current_complete(shadow, cq);
+		aw_object_put(&shadow->object);
+	}
+	aw_inside_leave();
+	return err;
+}
+
+void aw_hook_cq_ex(struct ibv_cq_ex *cq)
+{
+	struct aw_cq *shadow = aw_cq_get(ibv_cq_ex_to_cq(cq));
+
+	if (!shadow)
+		return;
+	shadow->extended = *cq;
+	cq->start_poll = start_poll;
+	cq->next_poll = next_poll;
+	aw_object_put(&shadow->object);
+}

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// QPs and SRQs, and the posts to them.
+#include "check/explain/explain.h"
+#include "check/faults/faults.h"
+#include "check/hook/ops.h"
+#include "check/model/post.h"
+#include "check/report/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void qp_create_failed(const struct ibv_context *context, const struct ibv_qp_init_attr *attr)
+{
+	struct aw_context *device = aw_context_get(context);
+	const int err = errno;
+	char why[AW_EXPLAIN_MAX];
+
+	aw_explain_create_qp(attr, device ? &device->attr : NULL, err, why);
+	aw_explain_log("ibv_create_qp", why);
+	aw_object_put(device ? &device->object : NULL);
+	errno = err;
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp *qp = NULL;
+
+	aw_inside_enter();
+	aw_hook_context(pd->context);
+	if (aw_hook_may("ibv_create_qp"))
+		qp = aw_real()->ibv_create_qp(pd, attr);
+	if (qp)
+		aw_qp_add(qp, attr);
+	else
+		qp_create_failed(pd->context, attr);
+	aw_inside_leave();
+	return qp;
+}
+
+/* The extended attributes begin with the plain ones. */
+static struct ibv_qp_init_attr plain_attr(const struct ibv_qp_init_attr_ex *extended)
+{
+	return (struct ibv_qp_init_attr){ .qp_context = extended->qp_context,
+					  .send_cq = extended->send_cq,
+					  .recv_cq = extended->recv_cq,
+					  .srq = extended->srq,
+					  .cap = extended->cap,
+					  .qp_type = extended->qp_type,
+					  .sq_sig_all = extended->sq_sig_all };
+}
+
+struct ibv_qp *aw_op_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	struct aw_context *device;
+	struct ibv_qp_init_attr plain;
+	struct ibv_qp *qp = NULL;
+
+	aw_inside_enter();
+	device = aw_ops_get(context);
+	if (aw_hook_may("ibv_create_qp_ex"))
+		qp = device->extended.create_qp_ex(context, attr);
+	plain = plain_attr(attr);
+	if (qp)
+		aw_qp_add(qp, &plain);
+	else
+		qp_create_failed(context, &plain);
+	aw_object_put(&device->object);
+	aw_inside_leave();
+	return qp;
+}
+
+/* The QP of another process: what it was created with is not known here, and it is not followed. */
+struct ibv_qp *aw_op_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
+{
+	struct aw_context *device;
+	struct ibv_qp *qp = NULL;
+
+	aw_inside_enter();
+	device = aw_ops_get(context);
+	if (aw_hook_may("ibv_open_qp"))
+		qp = device->extended.open_qp(context, attr);
+	if (!qp)
+		aw_hook_failed("ibv_open_qp", errno);
+	aw_object_put(&device->object);
+	aw_inside_leave();
+	return qp;
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	struct aw_object *object;
+	int err;
+
+	aw_inside_enter();
+	object = aw_object_get(qp, AW_KIND_QP);
+	if (aw_destroy_begin("ibv_destroy_qp", object)) {
+		if (object)
+			aw_qp_end((struct aw_qp *)object);
+		err = aw_real()->ibv_destroy_qp(qp);
+		aw_destroy_end("ibv_destroy_qp", object, err);
+	} else {
+		err = errno;
+	}
+	aw_object_put(object);
+	aw_inside_leave();
+	return err;
+}
+
+/* Tells an ORD or IRD beyond the device's. */
+static void rd_atomic_judge(const struct aw_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	struct aw_context *device = aw_context_get(qp->qp->context);
+	char name[AW_OBJECT_NAME_MAX];
+	struct aw_report report = { .rule = AW_RULE_RD_ATOMIC_EXCEEDED, .object = name };
+
+	if (!device)
+		return;
+	aw_object_name(&qp->object, name);
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC &&
+	    attr->max_rd_atomic > device->attr.max_qp_init_rd_atom)
+		aw_report(&report,
+			  "max_rd_atomic (ORD) is %u, beyond max_qp_init_rd_atom %d of the device",
+			  attr->max_rd_atomic, device->attr.max_qp_init_rd_atom);
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC &&
+	    attr->max_dest_rd_atomic > device->attr.max_qp_rd_atom)
+		aw_report(&report,
+			  "max_dest_rd_atomic (IRD) is %u, beyond max_qp_rd_atom %d of the device",
+			  attr->max_dest_rd_atomic, device->attr.max_qp_rd_atom);
+	aw_object_put(&device->object);
+}
+
+static void qp_modified(struct aw_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC) {
+		qp->rd_atomic = attr->max_rd_atomic;
+		qp->has_rd_atomic = true;
+	}
+	if (!(mask & IBV_QP_STATE))
+		return;
+	qp->state = attr->qp_state;
+	if (attr->qp_state == IBV_QPS_RESET)
+		aw_qp_reset(qp);
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	enum ibv_qp_state state = IBV_QPS_UNKNOWN;
+	char why[AW_EXPLAIN_MAX];
+	struct aw_qp *shadow;
+	int err;
+
+	aw_inside_enter();
+	shadow = aw_qp_get(qp);
+	if (shadow && aw_object_enter(&shadow->object, false)) {
+		state = aw_qp_state(shadow);
+		rd_atomic_judge(shadow, attr, mask);
+	}
+	err = aw_hook_may("ibv_modify_qp") ? aw_real()->ibv_modify_qp(qp, attr, mask) : errno;
+	if (err) {
+		aw_explain_modify_qp(qp, state, attr, mask, err, why);
+		aw_explain_log("ibv_modify_qp", why);
+	} else if (shadow) {
+		qp_modified(shadow, attr, mask);
+	}
+	if (shadow)
+		aw_object_leave(&shadow->object);
+	aw_object_put(shadow ? &shadow->object : NULL);
+	aw_inside_leave();
+	return err;
+}
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq *srq = NULL;
+
+	aw_inside_enter();
+	aw_hook_context(pd->context);
+	if (aw_hook_may("ibv_create_srq"))
+		srq = aw_real()->ibv_create_srq(pd, attr);
+	if (srq)
+		aw_srq_add(srq, &attr->attr);
+	else
+		aw_hook_failed("ibv_create_srq", errno);
+	aw_inside_leave();
+	return srq;
+}
+
+struct ibv_srq *aw_op_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
+{
+	struct aw_context *device;
+	struct ibv_srq *srq = NULL;
+
+	aw_inside_enter();
+	device = aw_ops_get(context);
+	if (aw_hook_may("ibv_create_srq_ex"))
+		srq = device->extended.create_srq_ex(context, attr);
+	if (srq)
+		aw_srq_add(srq, &attr->attr);
+	else
+		aw_hook_failed("ibv_create_srq_ex", errno);
+	aw_object_put(&device->object);
+	aw_inside_leave();
+	return srq;
+}
+
+int ibv_destroy_srq(struct ibv_srq *srq)
+{
+	struct aw_object *object;
+	int err;
+
+	aw_inside_enter();
+	object = aw_object_get(srq, AW_KIND_SRQ);
+	if (aw_destroy_begin("ibv_destroy_srq", object)) {
+		err = aw_real()->ibv_destroy_srq(srq);
+		if (object && err == 0)
+			aw_srq_end((struct aw_srq *)object);
+		aw_destroy_end("ibv_destroy_srq", object, err);
+	} else {
+		err = errno;
+	}
+	aw_object_put(object);
+	aw_inside_leave();
+	return err;
+}
+
+/* What the reason of a failed post is taken from. */
+static struct aw_explain_queue queue_facts(struct aw_qp *qp, const char *name, bool is_send)
+{
+	const struct aw_queue *queue = is_send ? &qp->sends : &qp->recvs;
+
+	return (struct aw_explain_queue){ .object = name,
+					  .type = qp->type,
+					  .state = aw_qp_state(qp),
+					  .cap = qp->cap,
+					  .under_way = queue->count,
+					  .signaled = queue->signaled };
+}
+
+static struct ibv_send_wr *send_at(struct ibv_send_wr *wr, int index)
+{
+	while (wr && index-- > 0)
+		wr = wr->next;
+	return wr;
+}
+
+static unsigned sends_count(const struct ibv_send_wr *wr)
+{
+	unsigned count = 0;
+
+	for (; wr; wr = wr->next)
+		count++;
+	return count;
+}
+
+/*
+ * The device's post, or a fault of the plan: the device gets the WRs before it, which are cut off the program's list for the
+ * call.
+ */
+static int send_post(const struct aw_context *device, struct ibv_qp *qp, struct ibv_send_wr *wr,
+		     struct ibv_send_wr **bad_wr)
+{
+	int err = 0, planned;
+	const int accepted =
+		aw_fault_planned() ? aw_fault_post("ibv_post_send", sends_count(wr), &planned) : -1;
+	struct ibv_send_wr *last = accepted > 0 ? send_at(wr, accepted - 1) : NULL,
+			   *rest = last ? last->next : wr;
+
+	if (accepted < 0)
+		return device->ops.post_send(qp, wr, bad_wr);
+	if (last) {
+		last->next = NULL;
+		err = device->ops.post_send(qp, wr, bad_wr);
+		last->next = rest;
+	}
+	if (!err)
+		*bad_wr = rest;
+	return err ? err : planned;
+}
+
+int aw_op_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct ibv_send_wr *bad = wr;
+	struct aw_context *device;
+	struct aw_qp *shadow;
+	int err;
+
+	aw_inside_enter();
+	device = aw_ops_get(qp->context);
+	shadow = aw_qp_get(qp);
+	if (!shadow || !aw_object_enter(&shadow->object, false)) {
+		err = send_post(device, qp, wr, &bad);
+	} else {
+		aw_post_send_begin(shadow, wr);
+		err = send_post(device, qp, wr, &bad);
+		if (err) {
+			char name[AW_OBJECT_NAME_MAX], why[AW_EXPLAIN_MAX];
+			struct aw_explain_queue facts;
+
+			aw_object_name(&shadow->object, name);
+			facts = queue_facts(shadow, name, true);
+			aw_explain_post_send(&facts, bad, err, why);
+			aw_explain_log("ibv_post_send", why);
+		}
+		aw_post_send_end(shadow, wr, err ? bad : NULL);
+	}
+	if (err && bad_wr)
+		*bad_wr = bad;
+	if (shadow)
+		aw_object_leave(&shadow->object);
+	aw_object_put(shadow ? &shadow->object : NULL);
+	aw_object_put(&device->object);
+	aw_inside_leave();
+	return err;
+}
+
+int aw_op_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct ibv_recv_wr *bad = wr;
+	struct aw_context *device;
+	struct aw_qp *shadow;
+	int err;
+
+	aw_inside_enter();
+	device = aw_ops_get(qp->context);
+	shadow = aw_qp_get(qp);
+	if (!shadow || !aw_object_enter(&shadow->object, false)) {
+		err = device->ops.post_recv(qp, wr, &bad);
+	} else {
+		aw_post_recv_begin(shadow, wr);
+		err = aw_hook_may("ibv_post_recv") ? device->ops.post_recv(qp, wr, &bad) : errno;
+		if (err) {
+			char name[AW_OBJECT_NAME_MAX], why[AW_EXPLAIN_MAX];
+			struct aw_explain_queue facts;
+
+			aw_object_name(&shadow->object, name);
+			facts = queue_facts(shadow, name, false);
+			aw_explain_post_recv(&facts, bad, err, why);
+			aw_explain_log("ibv_post_recv", why);
+		}
+		aw_post_recv_end(shadow, err ? bad : NULL);
+	}
+	if (err && bad_wr)
+		*bad_wr = bad;
+	if (shadow)
+		aw_object_leave(&shadow->object);
+	aw_object_put(shadow ? &shadow->object : NULL);
+	aw_object_put(&device->object);
+	aw_inside_leave();
+	return err;
+}
+
+int aw_op_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct ibv_recv_wr *bad = wr;
+	struct aw_context *device;
+	struct aw_srq *shadow;
+	int err;
+
+	aw_inside_enter();
+	device = aw_ops_get(srq->context);
+	shadow = aw_srq_get(srq);
+	if (!shadow || !aw_object_enter(&shadow->object, false)) {
+		err = device->ops.post_srq_recv(srq, wr, &bad);
+	} else {
+		aw_post_srq_begin(shadow, wr);
+		err = aw_hook_may("ibv_post_srq_recv") ? device->ops.post_srq_recv(srq, wr, &bad)
+						       : errno;
+		if (err)
+			aw_hook_failed("ibv_post_srq_recv", err);
+		aw_post_srq_end(shadow, err ? bad : NULL);
+	}
+	if (err && bad_wr)
+		*bad_wr = bad;
+	if (shadow)
+		aw_object_leave(&shadow->object);
+	aw_object_put(shadow ? &shadow->object : NULL);
+	aw_object_put(&device->object);
+	aw_inside_leave();
+	return err;
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "check/model/piece.h"
+
+#include "check/model/sum.h"
+#include "check/model/verbs.h"
+#include "check/report/report.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the trees; the innermost */
+static struct aw_span_tree sinks, sources;
+static atomic_uint tracked; /* spans in the trees */
+
+static struct aw_piece *piece_of(struct aw_span *span)
+{
+	return (struct aw_piece *)((char *)span - offsetof(struct aw_piece, span));
+}
+
+static const char *use_of(const struct aw_wr *wr)
+{
+	if (wr->is_recv)
+		return "a receive";
+	switch (wr->opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return "a Write";
+	case IBV_WR_RDMA_READ:
+		return "a Read";
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return "an atomic";
+	default:
+		return "a Send";
+	}
+}
+
+static void overlap_report(const struct aw_wr *wr, const struct aw_span *span,
+			   const struct aw_span *other)
+{
+	const uint64_t start = span->start > other->start ? span->start : other->start;
+	const uint64_t end = span->end < other->end ? span->end : other->end;
+	char name[AW_OBJECT_NAME_MAX];
+
+	aw_object_name(wr->owner, name);
+	aw_report(&(struct aw_report){ .rule = AW_RULE_OVERLAP,
+				       .object = name,
+				       .at = &wr->posted,
+				       .earlier = { { "the other work request was posted here",
+						      &other->wr->posted } } },
+		  "%" PRIu64 " bytes at 0x%" PRIx64 " are used by %s of wr_id 0x%" PRIx64
+		  " and by %s of wr_id 0x%" PRIx64
+		  ", both under way, at least one of which writes them",
+		  end - start, start, use_of(wr), wr->wr_id, use_of(other->wr), other->wr->wr_id);
+}
+
+/* Puts the span into its tree; true: it shares bytes with another one, one of which is written. */
+static bool span_track(struct aw_wr *wr, struct aw_piece *piece, bool is_sink)
+{
+	struct aw_span *span = &piece->span, *other;
+
+	pthread_mutex_lock(&lock);
+	other = aw_span_overlapping(&sinks, span->start, span->end);
+	if (!other && is_sink)
+		other = aw_span_overlapping(&sources, span->start, span->end);
+	if (other && other->wr != wr) {
+		wr->is_shared = other->wr->is_shared = true;
+		overlap_report(wr, span, other);
+	}
+	aw_span_insert(is_sink ? &sinks : &sources, span);
+	atomic_fetch_add_explicit(&tracked, 1, memory_order_relaxed);
+	piece->is_tracked = true;
+	piece->is_sink = is_sink;
+	pthread_mutex_unlock(&lock);
+	return other;
+}
+
+static void sink_fill(struct aw_piece *piece, bool is_recv, size_t len)
+{
+	if (len > AW_SINK_FILL_MAX)
+		return;
+	if (is_recv) {
+		piece->saved = malloc(len);
+		if (!piece->saved)
+			return;
+		memcpy(piece->saved, piece->memory, len);
+	}
+	memset(piece->memory, AW_SINK_PATTERN, len);
+	piece->is_filled = true;
+}
+
+void aw_piece_begin(struct aw_wr *wr, struct aw_piece *piece, const struct ibv_sge *sge,
+		    bool is_sink)
+{
+	struct aw_object *object =
+		aw_object_get_by_number(wr->owner->context, AW_KIND_MR, sge->lkey);
+	const struct aw_mr *mr = (struct aw_mr *)object;
+
+	/* What fits no MR fails by itself, and is told as such. */
+	if (mr && mr->is_readable && sge->length && sge->addr >= mr->start && sge->addr < mr->end &&
+	    sge->length <= mr->end - sge->addr) {
+		const uint64_t at = mr->memory + (sge->addr - mr->start);
+
+		piece->memory = (unsigned char *)(uintptr_t)at;
+		piece->lkey = sge->lkey;
+		piece->span = (struct aw_span){ .start = at, .end = at + sge->length, .wr = wr };
+		if (!span_track(wr, piece, is_sink) && is_sink &&
+		    mr->access & IBV_ACCESS_LOCAL_WRITE)
+			sink_fill(piece, wr->is_recv, sge->length);
+	}
+	aw_object_put(object);
+}
+
+uint64_t aw_pieces_sum(const struct aw_wr *wr)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < wr->pieces; i++) {
+		const struct aw_piece *piece = &wr->piece[i];
+
+		if (piece->memory)
+			sum = aw_sum(sum, piece->memory, piece->span.end - piece->span.start);
+	}
+	return sum;
+}
+
+/* True where all len bytes hold the pattern. */
+static bool is_pattern(const unsigned char *at, size_t len)
+{
+	return len == 0 || (at[0] == AW_SINK_PATTERN && memcmp(at, at + 1, len - 1) == 0);
+}
+
+/* Gives the bytes from filled on what they held before the post; those that no longer hold the pattern are left. */
+static bool sink_restore(struct aw_piece *piece, size_t filled, size_t len)
+{
+	const bool is_untouched = is_pattern(piece->memory + filled, len - filled);
+
+	if (is_untouched)
+		memcpy(piece->memory + filled, piece->saved + filled, len - filled);
+	for (size_t i = filled; !is_untouched && i < len; i++) {
+		if (piece->memory[i] == AW_SINK_PATTERN)
+			piece->memory[i] = piece->saved[i];
+	}
+	return is_untouched;
+}
+
+static void changed_report(const struct aw_wr *wr, enum aw_rule rule, const char *what)
+{
+	struct aw_stack polled;
+	char name[AW_OBJECT_NAME_MAX];
+
+	aw_stack_take(&polled);
+	aw_object_name(wr->owner, name);
+	aw_report(&(struct aw_report){ .rule = rule,
+				       .object = name,
+				       .at = &wr->posted,
+				       .earlier = { { "found when its completion was polled here",
+						      &polled } } },
+		  "the %s of %s, wr_id 0x%" PRIx64 ", was %s before its completion was polled",
+		  rule == AW_RULE_SOURCE_CHANGED ? "source" : "sink", use_of(wr), wr->wr_id, what);
+}
+
+static void span_untrack(struct aw_span_tree *tree, struct aw_span *span)
+{
+	aw_span_remove(tree, span);
+	atomic_fetch_sub_explicit(&tracked, 1, memory_order_relaxed);
+	piece_of(span)->is_tracked = false;
+}
+
+static void spans_untrack(struct aw_wr *wr)
+{
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < wr->pieces; i++) {
+		struct aw_piece *piece = &wr->piece[i];
+
+		if (piece->is_tracked)
+			span_untrack(piece->is_sink ? &sinks : &sources, &piece->span);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void aw_pieces_end(struct aw_wr *wr, uint64_t filled, bool is_checked)
+{
+	bool is_written = false, is_whole = true;
+
+	spans_untrack(wr);
+	for (unsigned i = 0; i < wr->pieces; i++) {
+		struct aw_piece *piece = &wr->piece[i];
+		const uint64_t len = piece->span.end - piece->span.start,
+			       here = filled < len ? filled : len;
+
+		filled -= here;
+		is_whole = is_whole && piece->memory && !piece->is_sink;
+		if (piece->saved && piece->memory)
+			is_written = !sink_restore(piece, here, len) || is_written;
+		free(piece->saved);
+		piece->saved = NULL;
+	}
+	if (is_checked && is_written)
+		changed_report(wr, AW_RULE_SINK_WRITTEN, "written");
+	if (is_checked && is_whole && wr->pieces && !wr->is_shared && wr->sum != aw_pieces_sum(wr))
+		changed_report(wr, AW_RULE_SOURCE_CHANGED, "changed");
+}
+
+/* A span of the tree that uses the memory, or NULL. */
+static struct aw_span *span_find(const struct aw_span_tree *tree, const struct aw_memory *memory)
+{
+	if (!memory->lkey)
+		return aw_span_overlapping(tree, memory->start, memory->end);
+	for (struct aw_span *span = aw_span_first(tree); span; span = aw_span_next(span)) {
+		if (piece_of(span)->lkey == *memory->lkey && span->start < memory->end &&
+		    memory->start < span->end)
+			return span;
+	}
+	return NULL;
+}
+
+/* The first WR of the tree that uses the memory; each that does loses it. */
+static const struct aw_wr *tree_give_up(struct aw_span_tree *tree, const struct aw_memory *memory)
+{
+	const struct aw_wr *first = NULL;
+
+	for (;;) {
+		struct aw_span *span = span_find(tree, memory);
+
+		if (!span)
+			return first;
+		span_untrack(tree, span);
+		piece_of(span)->memory = NULL;
+		if (!first)
+			first = span->wr;
+	}
+}
+
+void aw_memory_given_up(enum aw_rule rule, const char *object, const char *what,
+			const struct aw_memory *memory)
+{
+	const struct aw_wr *sink, *source;
+	char name[AW_OBJECT_NAME_MAX];
+
+	pthread_mutex_lock(&lock);
+	sink = tree_give_up(&sinks, memory);
+	source = tree_give_up(&sources, memory);
+	if (sink || source) {
+		const struct aw_wr *wr = sink ? sink : source;
+
+		aw_object_name(wr->owner, name);
+		aw_report(&(struct aw_report){ .rule = rule,
+					       .object = *object ? object : name,
+					       .earlier = { { "posted here", &wr->posted } } },
+			  "memory at 0x%" PRIx64 " to 0x%" PRIx64
+			  " is %s while %s of wr_id 0x%" PRIx64 " on %s uses it",
+			  memory->start, memory->end, what, use_of(wr), wr->wr_id, name);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+bool aw_memory_is_used(void)
+{
+	return atomic_load_explicit(&tracked, memory_order_relaxed) != 0;
+}

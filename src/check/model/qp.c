@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "check/model/qp.h"
+
+#include "check/base/real.h"
+#include "check/model/batch.h"
+#include "check/report/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct aw_qp *aw_qp_get(const struct ibv_qp *qp)
+{
+	return (struct aw_qp *)aw_object_get(qp, AW_KIND_QP);
+}
+
+struct aw_srq *aw_srq_get(const struct ibv_srq *srq)
+{
+	return (struct aw_srq *)aw_object_get(srq, AW_KIND_SRQ);
+}
+
+void aw_seen_set(struct aw_seen *seen)
+{
+	seen->is_set = true;
+	seen->thread = pthread_self();
+	aw_stack_take(&seen->stack);
+}
+
+static void qp_free(struct aw_object *object)
+{
+	struct aw_qp *qp = (struct aw_qp *)object;
+
+	aw_qp_reset(qp);
+	aw_batch_destroy(qp->batch);
+	aw_queue_fini(&qp->sends);
+	aw_queue_fini(&qp->recvs);
+	aw_object_put(qp->srq);
+	aw_object_put(qp->td);
+	aw_object_put(qp->send_cq_shadow);
+	pthread_mutex_destroy(&qp->lock);
+	free(qp);
+}
+
+/* Tells where the QPs of the CQ can have more completions than it has room for. */
+static void cq_promise(const struct ibv_cq *handle, const struct aw_qp *qp, uint32_t wrs)
+{
+	struct aw_cq *cq = aw_cq_get(handle);
+	char name[AW_OBJECT_NAME_MAX];
+	uint64_t promised;
+
+	if (!cq)
+		return;
+	pthread_mutex_lock(&cq->lock);
+	promised = cq->room_promised += wrs;
+	pthread_mutex_unlock(&cq->lock);
+	aw_object_name(&cq->object, name);
+	if (promised > (uint64_t)cq->cqe && promised - wrs <= (uint64_t)cq->cqe)
+		aw_report(&(struct aw_report){ .rule = AW_RULE_CQ_SMALL,
+					       .object = name,
+					       .earlier = { { "the CQ was made here",
+							      &cq->object.made } } },
+			  "with QP 0x%x the QPs of this CQ hold up to %" PRIu64
+			  " work requests, and the CQ %d completions",
+			  qp->object.number, promised, cq->cqe);
+	aw_object_put(&cq->object);
+}
+
+static void cq_release(const void *handle, uint32_t wrs)
+{
+	struct aw_cq *cq = aw_cq_get(handle);
+
+	if (!cq)
+		return;
+	pthread_mutex_lock(&cq->lock);
+	cq->room_promised -= cq->room_promised < wrs ? cq->room_promised : wrs;
+	pthread_mutex_unlock(&cq->lock);
+	aw_object_put(&cq->object);
+}
+
+void aw_qp_add(struct ibv_qp *handle, const struct ibv_qp_init_attr *attr)
+{
+	struct aw_qp *qp = calloc(1, sizeof(*qp));
+	struct aw_pd *pd;
+
+	if (!qp)
+		return;
+	qp->object = (struct aw_object){ .kind = AW_KIND_QP,
+					 .handle = handle,
+					 .context = handle->context,
+					 .number = handle->qp_num,
+					 .has_number = true,
+					 .free = qp_free };
+	qp->qp = handle;
+	qp->type = attr->qp_type;
+	qp->send_cq = attr->send_cq;
+	qp->recv_cq = attr->recv_cq;
+	qp->srq = attr->srq ? aw_object_get(attr->srq, AW_KIND_SRQ) : NULL;
+	qp->cap = attr->cap;
+	qp->is_all_signaled = attr->sq_sig_all;
+	qp->state = IBV_QPS_RESET;
+	pd = aw_pd_get(handle->pd);
+	qp->pd = pd ? pd->parent : handle->pd;
+	qp->td = pd && pd->td ? aw_object_get(pd->td, AW_KIND_TD) : NULL;
+	qp->send_cq_shadow = attr->send_cq ? aw_object_get(attr->send_cq, AW_KIND_CQ) : NULL;
+	qp->sends.due = qp->send_cq_shadow ? &((struct aw_cq *)qp->send_cq_shadow)->sends_due
+					   : NULL;
+	aw_object_put(pd ? &pd->object : NULL);
+	pthread_mutex_init(&qp->lock, NULL);
+	aw_object_add(&qp->object);
+	if (attr->send_cq)
+		cq_promise(attr->send_cq, qp, attr->cap.max_send_wr);
+	if (attr->recv_cq && !attr->srq)
+		cq_promise(attr->recv_cq, qp, attr->cap.max_recv_wr);
+}
+
+static void srq_free(struct aw_object *object)
+{
+	struct aw_srq *srq = (struct aw_srq *)object;
+
+	aw_srq_end(srq);
+	aw_queue_fini(&srq->queue);
+	pthread_mutex_destroy(&srq->lock);
+	free(srq);
+}
+
+void aw_srq_add(struct ibv_srq *handle, const struct ibv_srq_attr *attr)
+{
+	struct aw_srq *srq = calloc(1, sizeof(*srq));
+	struct aw_pd *pd;
+
+	if (!srq)
+		return;
+	srq->object = (struct aw_object){
+		.kind = AW_KIND_SRQ, .handle = handle, .context = handle->context, .free = srq_free
+	};
+	srq->srq = handle;
+	pd = aw_pd_get(handle->pd);
+	srq->pd = pd ? pd->parent : handle->pd;
+	aw_object_put(pd ? &pd->object : NULL);
+	srq->attr = *attr;
+	pthread_mutex_init(&srq->lock, NULL);
+	aw_object_add(&srq->object);
+}
+
+enum ibv_qp_state aw_qp_state(struct aw_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr = { .qp_state = qp->state };
+
+	if (aw_real()->ibv_query_qp(qp->qp, &attr, IBV_QP_STATE, &init) != 0)
+		return qp->state;
+	return attr.qp_state;
+}
+
+void aw_qp_reset(struct aw_qp *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	aw_queue_clear(&qp->sends);
+	aw_queue_clear(&qp->recvs);
+	qp->failed.is_set = false;
+	qp->accepted.is_set = false;
+	pthread_mutex_unlock(&qp->lock);
+}
+
+void aw_qp_end(struct aw_qp *qp)
+{
+	const bool can_complete = qp->sends.count && aw_qp_state(qp) == IBV_QPS_RTS;
+	char name[AW_OBJECT_NAME_MAX];
+
+	aw_object_name(&qp->object, name);
+	pthread_mutex_lock(&qp->lock);
+	if (can_complete && qp->sends.count) {
+		const struct aw_wr *oldest = qp->sends.wrs[qp->sends.head];
+
+		aw_report(
+			&(struct aw_report){
+				.rule = AW_RULE_QP_DESTROYED,
+				.object = name,
+				.earlier = { { "the oldest was posted here", &oldest->posted } } },
+			"%s is destroyed in RTS with %u send%s under way: whether the peer gets them is undefined",
+			name, qp->sends.count, qp->sends.count == 1 ? "" : "s");
+	}
+	pthread_mutex_unlock(&qp->lock);
+	aw_qp_reset(qp);
+	cq_release(qp->send_cq, qp->cap.max_send_wr);
+	if (!qp->srq)
+		cq_release(qp->recv_cq, qp->cap.max_recv_wr);
+}
+
+void aw_srq_end(struct aw_srq *srq)
+{
+	pthread_mutex_lock(&srq->lock);
+	aw_queue_clear(&srq->queue);
+	pthread_mutex_unlock(&srq->lock);
+}
+
+struct awaiting {
+	const struct ibv_cq *cq;
+	struct aw_qp *qps[64]; /* each with a reference; more are not asked */
+	unsigned count;
+};
+
+static void qp_collect(struct aw_object *object, void *arg)
+{
+	struct awaiting *awaiting = arg;
+	struct aw_qp *qp = (struct aw_qp *)object;
+
+	if (object->kind != AW_KIND_QP ||
+	    (qp->send_cq != awaiting->cq && qp->recv_cq != awaiting->cq) ||
+	    awaiting->count == sizeof(awaiting->qps) / sizeof(awaiting->qps[0]))
+		return;
+	atomic_fetch_add(&object->refs, 1);
+	awaiting->qps[awaiting->count++] = qp;
+}
+
+static bool qp_awaits(struct aw_qp *qp, const struct ibv_cq *cq)
+{
+	struct aw_srq *srq = (struct aw_srq *)qp->srq;
+	const bool sends = qp->send_cq == cq && qp->sends.signaled;
+	const bool recvs = qp->recv_cq == cq && (srq ? srq->queue.count : qp->recvs.count);
+
+	if (!sends && !recvs)
+		return false;
+	switch (aw_qp_state(qp)) {
+	case IBV_QPS_RESET:
+	case IBV_QPS_INIT:
+		return false;
+	case IBV_QPS_RTR:
+		return recvs;
+	default:
+		return true;
+	}
+}
+
+bool aw_cq_awaits(const struct ibv_cq *cq)
+{
+	struct awaiting awaiting = { .cq = cq };
+	bool awaits = false;
+
+	aw_object_each(qp_collect, &awaiting);
+	for (unsigned i = 0; i < awaiting.count; i++) {
+		awaits = awaits || qp_awaits(awaiting.qps[i], cq);
+		aw_object_put(&awaiting.qps[i]->object);
+	}
+	return awaits;
+}
+
+/* What the man page leaves undefined where the status is an error: a program that reads it sees nonsense. */
+static void undefined_poison(struct ibv_wc *wc)
+{
+	wc->opcode = (enum ibv_wc_opcode)0x5a5a5a;
+	wc->byte_len = 0xd7d7d7d7;
+	wc->imm_data = 0xd7d7d7d7;
+	wc->src_qp = 0xd7d7d7d7;
+	wc->wc_flags = 0x5a5a5a5a;
+}
+
+static bool qp_complete_recv(struct aw_qp *qp, const struct ibv_wc *wc)
+{
+	struct aw_srq *srq = (struct aw_srq *)qp->srq;
+	bool found;
+
+	if (!srq)
+		return aw_queue_complete(&qp->recvs, wc, true);
+	pthread_mutex_lock(&srq->lock);
+	found = aw_queue_complete(&srq->queue, wc, false);
+	pthread_mutex_unlock(&srq->lock);
+	return found;
+}
+
+/* Whether the completion is of a receive: an error does not say. */
+static bool is_receive(const struct aw_qp *qp, const struct ibv_cq *cq, const struct ibv_wc *wc)
+{
+	if (wc->status == IBV_WC_SUCCESS)
+		return wc->opcode & IBV_WC_RECV;
+	if (qp->send_cq != qp->recv_cq)
+		return qp->recv_cq == cq;
+	return !aw_queue_find(&qp->sends, wc->wr_id, true);
+}
+
+void aw_cq_completed(const struct ibv_cq *cq, struct ibv_wc *wc)
+{
+	struct aw_object *object = aw_object_get_by_number(cq->context, AW_KIND_QP, wc->qp_num);
+	struct aw_qp *qp = (struct aw_qp *)object;
+
+	if (qp) {
+		pthread_mutex_lock(&qp->lock);
+		if (is_receive(qp, cq, wc))
+			qp_complete_recv(qp, wc);
+		else if (aw_queue_complete(&qp->sends, wc, true))
+			qp->is_full = false;
+		if (wc->status != IBV_WC_SUCCESS && !qp->failed.is_set) {
+			aw_seen_set(&qp->failed);
+			qp->failure = wc->status;
+		}
+		pthread_mutex_unlock(&qp->lock);
+		aw_object_put(object);
+	}
+	if (wc->status != IBV_WC_SUCCESS)
+		undefined_poison(wc);
+}

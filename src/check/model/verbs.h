@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The shadows of contexts, PDs, MRs, channels, CQs and SRQs. Fixed members are set before the shadow is in the table.
+#ifndef CHECK_MODEL_VERBS_H
+#define CHECK_MODEL_VERBS_H
+
+#include "check/model/object.h"
+#include "check/model/span.h"
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+
+struct aw_context {
+	struct aw_object object;
+	struct ibv_context_ops ops; /* the device's own, which the hooks replaced */
+	struct verbs_context extended; /* likewise; all 0 where the device has none */
+	struct ibv_device_attr attr;
+};
+
+struct aw_pd {
+	struct aw_object object;
+	const void *parent; /* of a parent domain: the PD that it was made from; else itself */
+	const void *td; /* the thread domain of a parent domain, or NULL */
+};
+
+struct aw_td {
+	struct aw_object object;
+	pthread_mutex_t lock; /* guards what follows */
+	unsigned users; /* threads in a call that its promise is about */
+	struct aw_stack used; /* the last such call */
+};
+
+struct aw_mr {
+	struct aw_object object;
+	uint64_t start,
+		end; /* the addresses that a WR may name; from 0 for IBV_ACCESS_ZERO_BASED */
+	uint64_t memory; /* the address in this process of start */
+	uint32_t rkey;
+	const void *pd;
+	unsigned access;
+	bool is_readable; /* this process can read it: it is no device's memory */
+	struct aw_span span; /* model/registered.c's, as is_registered */
+	bool is_registered;
+};
+
+struct aw_cq {
+	struct aw_object object;
+	struct ibv_cq *cq;
+	int cqe;
+	const void *channel; /* or NULL */
+	struct ibv_cq_ex
+		extended; /* its own functions, which the hooks replaced; all 0 in a plain CQ */
+	pthread_mutex_t lock; /* guards what follows */
+	unsigned events_unacked;
+	struct aw_stack event_got; /* the last event */
+	bool is_armed;
+	bool arm_needs_poll; /* when it was armed, WRs were under way whose completions an arm does not tell */
+	struct aw_stack armed;
+	pthread_t armed_by;
+	atomic_uint sends_due; /* signaled sends under way */
+	uint64_t room_promised; /* max_send_wr and max_recv_wr of its QPs */
+};
+
+/* With the ops of the device, which the caller may replace from then on. NULL: memory is out. The table keeps it. */
+struct aw_context *aw_context_add(struct ibv_context *context, const struct ibv_device_attr *attr);
+struct aw_context *aw_context_get(const struct ibv_context *context);
+struct aw_pd *aw_pd_get(const struct ibv_pd *pd);
+struct aw_cq *aw_cq_get(const struct ibv_cq *cq);
+
+/* Make a shadow and put it into the table; the caller does not get a reference. Nothing is done where memory is out. */
+void aw_pd_add(const struct ibv_pd *pd, const struct ibv_pd *parent, const struct ibv_td *td);
+void aw_td_add(const struct ibv_td *td);
+void aw_mr_add(const struct ibv_mr *mr, uint64_t iova, unsigned access, bool is_memory);
+void aw_cq_add(struct ibv_cq *cq, const struct ibv_comp_channel *channel);
+/* A call that the promise of a thread domain is about; tells two threads in such calls at once. td: NULL, or an aw_td. */
+void aw_td_enter(struct aw_object *td);
+void aw_td_leave(struct aw_object *td);
+/* Those without anything of their own: an MW, AH, event channel, rdma_cm_id. */
+void aw_plain_add(enum aw_kind kind, const void *handle, const struct ibv_context *context);
+
+#endif
