@@ -57,6 +57,18 @@ void aw_hook_context(struct ibv_context *context)
 	pthread_mutex_unlock(&lock);
 }
 
+/* The program is to close it, where it called itself. */
+static void context_opened(struct ibv_context *context)
+{
+	struct aw_object *object;
+
+	aw_hook_context(context);
+	object = aw_object_get(context, AW_KIND_CONTEXT);
+	if (object && aw_inside_depth() == 1)
+		object->is_inner = aw_stack_is_library(&object->made);
+	aw_object_put(object);
+}
+
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	struct ibv_context *context = NULL;
@@ -65,7 +77,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	if (aw_hook_may("ibv_open_device"))
 		context = aw_real()->ibv_open_device(device);
 	if (context)
-		aw_hook_context(context);
+		context_opened(context);
 	else
 		aw_hook_failed("ibv_open_device", errno);
 	aw_inside_leave();
@@ -80,7 +92,7 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 	if (aw_hook_may("ibv_import_device"))
 		context = aw_real()->ibv_import_device(cmd_fd);
 	if (context)
-		aw_hook_context(context);
+		context_opened(context);
 	else
 		aw_hook_failed("ibv_import_device", errno);
 	aw_inside_leave();

@@ -4,6 +4,7 @@
 #include "check/base/inside.h"
 #include "check/report/report.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,10 +108,19 @@ void aw_object_put(struct aw_object *object)
 		object->free(object);
 }
 
+bool aw_stack_is_library(const struct aw_stack *stack)
+{
+	Dl_info caller;
+
+	return stack->frames && dladdr(stack->pc[0], &caller) && caller.dli_fname &&
+	       (strstr(caller.dli_fname, "/librdmacm") || strstr(caller.dli_fname, "/libibverbs"));
+}
+
 void aw_object_add(struct aw_object *object)
 {
 	aw_stack_take(&object->made);
-	object->is_inner = aw_inside_depth() > 1;
+	object->is_inner = aw_inside_depth() > 1 || aw_stack_is_library(&object->made) ||
+			   object->kind == AW_KIND_CONTEXT;
 	atomic_store(&object->refs, 1);
 	pthread_rwlock_wrlock(&lock);
 

@@ -47,6 +47,9 @@ struct aw_object {
 	struct aw_object *next, *next_by_number;
 };
 
+/* Whether librdmacm or libibverbs made the call: inside one that the program made, or in a thread of its own. */
+bool aw_stack_is_library(const struct aw_stack *stack);
+
 #define AW_OBJECT_NAME_MAX 64
 /* "QP 0x12", "MR of lkey 0x100", "CQ at 0x7f0000001000". */
 void aw_object_name(const struct aw_object *object, char name[AW_OBJECT_NAME_MAX]);
