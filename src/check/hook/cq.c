@@ -8,11 +8,6 @@
 
 #include <errno.h>
 
-struct aw_context *aw_ops_get(const struct ibv_context *context)
-{
-	return aw_context_get(context);
-}
-
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
 	struct ibv_comp_channel *channel = NULL;

@@ -1,12 +1,34 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The process's end: what was never destroyed, and the counts of reports.
+// What happens once in a process: forks, and its end, where what was never destroyed is told.
 #include "check/base/inside.h"
+#include "check/model/cm.h"
 #include "check/model/object.h"
+#include "check/model/queue.h"
+#include "check/model/registered.h"
 #include "check/report/report.h"
 
+#include <pthread.h>
 #include <stddef.h>
 
-/* A PD goes with its context, and the like; of what is inside another object that is left, the report of that one is enough. */
+static void fork_end(void)
+{
+	aw_objects_fork_end(false);
+}
+
+/* The child follows what it makes and posts itself. */
+static void child_begin(void)
+{
+	aw_objects_fork_end(true);
+	aw_memory_forget();
+	aw_registered_forget();
+	aw_cm_events_forget();
+}
+
+__attribute__((constructor)) static void process_begin(void)
+{
+	(void)pthread_atfork(aw_objects_fork_begin, fork_end, child_begin);
+}
+
 static void leak_report(struct aw_object *object, void *arg)
 {
 	char name[AW_OBJECT_NAME_MAX];

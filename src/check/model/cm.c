@@ -111,3 +111,10 @@ void aw_cm_events_settle(struct aw_object *id, int (*ack)(struct rdma_cm_event *
 		(void)ack(found.event);
 	}
 }
+
+void aw_cm_events_forget(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	for (unsigned i = 0; i < UNACKED_MAX; i++)
+		unacked[i].event = NULL;
+}

@@ -20,4 +20,7 @@ bool aw_cm_event_acked(struct rdma_cm_event *event);
  */
 void aw_cm_events_settle(struct aw_object *id, int (*ack)(struct rdma_cm_event *event));
 
+/* In the child of a fork. */
+void aw_cm_events_forget(void);
+
 #endif

@@ -9,7 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#define FORK_WAIT_S \
+	2 /* a thread holds the lock for microseconds: one that does not let go is the forking one */
 #define BUCKETS 4096 /* for some thousand objects; more share a bucket */
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
@@ -254,4 +257,32 @@ void aw_object_each(void (*found)(struct aw_object *object, void *arg), void *ar
 		}
 	}
 	pthread_rwlock_unlock(&lock);
+}
+
+static _Thread_local bool fork_has_lock;
+
+void aw_objects_fork_begin(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += FORK_WAIT_S;
+	fork_has_lock = pthread_rwlock_timedwrlock(&lock, &until) == 0;
+}
+
+void aw_objects_fork_end(bool in_child)
+{
+	if (!in_child) {
+		if (fork_has_lock)
+			pthread_rwlock_unlock(&lock);
+		return;
+	}
+	pthread_rwlock_init(&lock, NULL);
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		for (struct aw_object *object = by_handle[i]; object; object = object->next) {
+			if (object->forked)
+				object->forked(object);
+			object->is_inner = true; /* the parent destroys it */
+		}
+	}
 }

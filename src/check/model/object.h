@@ -39,6 +39,8 @@ struct aw_object {
 	bool is_inner; /* made inside another call of the library, which frees it as well */
 	struct aw_stack made; /* the call that made it */
 	void (*free)(struct aw_object *object); /* frees the shadow */
+	void (*forked)(
+		struct aw_object *object); /* in the child of a fork; NULL: nothing is to be done */
 	struct aw_stack gone; /* the call that destroyed it; under the table's lock */
 	atomic_bool is_gone;
 	atomic_uint calls; /* threads that are in a call on it */
@@ -80,5 +82,13 @@ void aw_object_leave(struct aw_object *object);
 
 /* Calls found for every object that is not gone, under the table's lock. */
 void aw_object_each(void (*found)(struct aw_object *object, void *arg), void *arg);
+
+/*
+ * Around a fork. Before it, waits for threads that change the table, but not for ever: the forking thread may be one, in a
+ * signal's handler. In the child, calls each shadow's `forked`: the objects' functions are needed there, but their work
+ * requests are the parent's, and threads that held locks are not there.
+ */
+void aw_objects_fork_begin(void);
+void aw_objects_fork_end(bool in_child);
 
 #endif

@@ -261,3 +261,10 @@ bool aw_memory_is_used(void)
 {
 	return atomic_load_explicit(&tracked, memory_order_relaxed) != 0;
 }
+
+void aw_memory_forget(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	sinks.root = sources.root = NULL;
+	atomic_store(&tracked, 0);
+}

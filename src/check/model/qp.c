@@ -40,6 +40,15 @@ static void qp_free(struct aw_object *object)
 	free(qp);
 }
 
+static void qp_forked(struct aw_object *object)
+{
+	struct aw_qp *qp = (struct aw_qp *)object;
+
+	pthread_mutex_init(&qp->lock, NULL);
+	aw_queue_forget(&qp->sends);
+	aw_queue_forget(&qp->recvs);
+}
+
 /* Tells where the QPs of the CQ can have more completions than it has room for. */
 static void cq_promise(const struct ibv_cq *handle, const struct aw_qp *qp, uint32_t wrs)
 {
@@ -88,7 +97,8 @@ void aw_qp_add(struct ibv_qp *handle, const struct ibv_qp_init_attr *attr)
 					 .context = handle->context,
 					 .number = handle->qp_num,
 					 .has_number = true,
-					 .free = qp_free };
+					 .free = qp_free,
+					 .forked = qp_forked };
 	qp->qp = handle;
 	qp->type = attr->qp_type;
 	qp->send_cq = attr->send_cq;
@@ -122,6 +132,14 @@ static void srq_free(struct aw_object *object)
 	free(srq);
 }
 
+static void srq_forked(struct aw_object *object)
+{
+	struct aw_srq *srq = (struct aw_srq *)object;
+
+	pthread_mutex_init(&srq->lock, NULL);
+	aw_queue_forget(&srq->queue);
+}
+
 void aw_srq_add(struct ibv_srq *handle, const struct ibv_srq_attr *attr)
 {
 	struct aw_srq *srq = calloc(1, sizeof(*srq));
@@ -129,9 +147,11 @@ void aw_srq_add(struct ibv_srq *handle, const struct ibv_srq_attr *attr)
 
 	if (!srq)
 		return;
-	srq->object = (struct aw_object){
-		.kind = AW_KIND_SRQ, .handle = handle, .context = handle->context, .free = srq_free
-	};
+	srq->object = (struct aw_object){ .kind = AW_KIND_SRQ,
+					  .handle = handle,
+					  .context = handle->context,
+					  .free = srq_free,
+					  .forked = srq_forked };
 	srq->srq = handle;
 	pd = aw_pd_get(handle->pd);
 	srq->pd = pd ? pd->parent : handle->pd;

@@ -160,6 +160,11 @@ void aw_queue_clear(struct aw_queue *queue)
 		head_pop(queue, 0, false);
 }
 
+void aw_queue_forget(struct aw_queue *queue)
+{
+	queue->count = queue->signaled = 0;
+}
+
 void aw_queue_fini(struct aw_queue *queue)
 {
 	free(queue->wrs);

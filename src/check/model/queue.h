@@ -76,6 +76,9 @@ const struct aw_wr *aw_queue_find(const struct aw_queue *queue, uint64_t wr_id, 
 /* Forgets all of its WRs, and gives their memory back. */
 void aw_queue_clear(struct aw_queue *queue);
 
+/* In the child of a fork: its WRs are the parent's, and their memory stays as it is. */
+void aw_queue_forget(struct aw_queue *queue);
+
 /* Of an empty queue. */
 void aw_queue_fini(struct aw_queue *queue);
 
@@ -91,6 +94,9 @@ struct aw_memory {
  */
 void aw_memory_given_up(enum aw_rule rule, const char *object, const char *what,
 			const struct aw_memory *memory);
+
+/* In the child of a fork, where no WR is under way. */
+void aw_memory_forget(void);
 
 /* Whether any WR under way uses memory of this process at all; without a lock. */
 bool aw_memory_is_used(void);

@@ -115,3 +115,10 @@ void aw_registered_given_up(const char *what, uint64_t start, uint64_t end)
 	}
 	aw_object_put(&mr->object);
 }
+
+void aw_registered_forget(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	mrs.root = NULL;
+	atomic_store(&count, 0);
+}

@@ -16,4 +16,7 @@ bool aw_registered_is_any(void);
  */
 void aw_registered_given_up(const char *what, uint64_t start, uint64_t end);
 
+/* In the child of a fork. */
+void aw_registered_forget(void);
+
 #endif

@@ -80,6 +80,14 @@ static void td_free(struct aw_object *object)
 	free(td);
 }
 
+static void td_forked(struct aw_object *object)
+{
+	struct aw_td *td = (struct aw_td *)object;
+
+	pthread_mutex_init(&td->lock, NULL);
+	td->users = 0;
+}
+
 void aw_td_add(const struct ibv_td *td)
 {
 	struct aw_td *shadow = shadow_new(sizeof(*shadow), AW_KIND_TD, td, td->context);
@@ -87,6 +95,7 @@ void aw_td_add(const struct ibv_td *td)
 	if (!shadow)
 		return;
 	shadow->object.free = td_free;
+	shadow->object.forked = td_forked;
 	pthread_mutex_init(&shadow->lock, NULL);
 	aw_object_add(&shadow->object);
 }
@@ -141,6 +150,11 @@ static void mr_free(struct aw_object *object)
 	free(object);
 }
 
+static void mr_forked(struct aw_object *object)
+{
+	((struct aw_mr *)object)->is_registered = false;
+}
+
 void aw_mr_add(const struct ibv_mr *mr, uint64_t iova, unsigned access, bool is_memory)
 {
 	struct aw_mr *shadow = shadow_new(sizeof(*shadow), AW_KIND_MR, mr, mr->context);
@@ -160,6 +174,7 @@ void aw_mr_add(const struct ibv_mr *mr, uint64_t iova, unsigned access, bool is_
 			      byte_is_readable(mr->addr) &&
 			      byte_is_readable((const char *)mr->addr + mr->length - 1);
 	shadow->object.free = mr_free;
+	shadow->object.forked = mr_forked;
 	aw_object_add(&shadow->object);
 	aw_registered_add(shadow);
 }
@@ -177,6 +192,15 @@ static void cq_free(struct aw_object *object)
 	free(shadow);
 }
 
+static void cq_forked(struct aw_object *object)
+{
+	struct aw_cq *cq = (struct aw_cq *)object;
+
+	pthread_mutex_init(&cq->lock, NULL);
+	cq->arm_needs_poll = false;
+	atomic_store(&cq->sends_due, 0);
+}
+
 void aw_cq_add(struct ibv_cq *cq, const struct ibv_comp_channel *channel)
 {
 	struct aw_cq *shadow = shadow_new(sizeof(*shadow), AW_KIND_CQ, cq, cq->context);
@@ -184,6 +208,7 @@ void aw_cq_add(struct ibv_cq *cq, const struct ibv_comp_channel *channel)
 	if (!shadow)
 		return;
 	shadow->object.free = cq_free;
+	shadow->object.forked = cq_forked;
 	shadow->cq = cq;
 	shadow->cqe = cq->cqe;
 	shadow->channel = channel;
