@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # What we need from the system. AW_HAVE_ISAL tells whether PkgConfig::ISAL may be linked, AW_HAVE_SDT whether the
-# library gets static probes, AW_HAVE_SSE2 whether the processor that is built for has SSE2.
+# library gets static probes, AW_HAVE_SSE2 whether the processor that is built for has SSE2, AW_HAVE_LIBDW whether the reports of
+# anywarp check have files and lines.
 # Of libibverbs and librdmacm only the public headers are used; neither is ever linked.
 
 find_package(Threads REQUIRED)
@@ -39,6 +40,17 @@ if(AW_USDT)
 		set(AW_HAVE_SDT ON)
 	else()
 		message(STATUS "<sys/sdt.h> (systemtap-sdt-dev) not found: no static probes")
+	endif()
+endif()
+
+option(AW_LIBDW "Files and lines in the reports of anywarp check where libdw's headers are installed; libdw itself is loaded at run time" ON)
+set(AW_HAVE_LIBDW OFF)
+if(AW_LIBDW)
+	check_include_file(elfutils/libdwfl.h AW_LIBDW_HEADER)
+	if(AW_LIBDW_HEADER)
+		set(AW_HAVE_LIBDW ON)
+	else()
+		message(STATUS "<elfutils/libdwfl.h> (libdw-dev) not found: anywarp check names functions by their symbols, without lines")
 	endif()
 endif()
 
