@@ -9,6 +9,8 @@
 #include <stdbool.h>
 
 #define AW_REPORT_EARLIER 2 /* earlier calls that a report can name */
+#define AW_REPORT_MESSAGE_MAX 512
+#define AW_REPORTS_ENV "ANYWARP_CHECK_REPORTS" /* the file of 'anywarp check' */
 
 struct aw_report {
 	enum aw_rule rule;
@@ -32,6 +34,12 @@ void aw_report(const struct aw_report *report, const char *format, ...)
 
 /* True where the setting wants the rule looked for at all. */
 bool aw_report_wants(enum aw_rule rule);
+
+/*
+ * True while the calling thread makes a report, for which libdw allocates and frees memory, opens files and maps them: the hooks of
+ * libc's functions then do nothing but call libc.
+ */
+bool aw_report_is_under_way(void);
 
 /* Once, at the process's end: how often each repeated report occurred. */
 void aw_report_end(void);
