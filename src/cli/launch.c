@@ -134,7 +134,8 @@ bool aw_launch_environment(const struct launch *launch, char dir[PATH_MAX])
 	if (!check_environment(launch) || !find_libraries(launch->who, dir))
 		return false;
 	note_names(launch->who);
-	if (!aw_libdir_export(dir) || (launch->mpa && setenv(AW_POLICY_ENV, launch->mpa, 1) != 0)) {
+	if ((!launch->keeps_libraries && !aw_libdir_export(dir)) ||
+	    (launch->mpa && setenv(AW_POLICY_ENV, launch->mpa, 1) != 0)) {
 		fprintf(stderr, "%s: cannot set the environment: out of memory\n", launch->who);
 		return false;
 	}

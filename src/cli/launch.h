@@ -13,6 +13,7 @@ struct launch {
 	const char *who; // "anywarp run", before every error
 	const char *mpa; // the list, or NULL
 	bool helped; // the help was asked for, and printed
+	bool keeps_libraries; // LD_LIBRARY_PATH stays as it is: the program runs on the system's libraries
 };
 
 enum launch_option {
@@ -32,7 +33,7 @@ enum launch_option aw_launch_setting(const char *who, const char *option, enum a
 // Takes --log or --mpa at *arg.
 enum launch_option aw_launch_option(struct launch *launch, char ***arg);
 
-// Sets LD_LIBRARY_PATH and the variables of the options; dir becomes the directory of the
+// Sets LD_LIBRARY_PATH, unless the launch keeps it, and the variables of the options; dir becomes the directory of the
 // libraries.
 __attribute__((warn_unused_result)) bool aw_launch_environment(const struct launch *launch,
 							       char dir[PATH_MAX]);

@@ -4,6 +4,7 @@
 #include "cli/launch.h"
 #include "cli/paths.h"
 #include "cli/run_notes.h"
+#include "cli/run_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +13,14 @@
 static bool device_files; // the program gets device files, by the option
 
 /* In the roce persona, programs that look for device files find no device without them. */
-static bool needs_device_files(void)
+bool aw_run_needs_device_files(void)
 {
 	const char *persona = getenv("ANYWARP_PERSONA");
 
 	return device_files || (persona && !strcmp(persona, "roce"));
 }
 
-static enum launch_option take_option(struct launch *launch, char ***arg)
+enum launch_option aw_run_option(struct launch *launch, char ***arg)
 {
 	const char *value;
 
@@ -46,7 +47,7 @@ static bool parse(char **argv, struct launch *launch, char ***command)
 			arg++;
 			break;
 		}
-		option = take_option(launch, &arg);
+		option = aw_run_option(launch, &arg);
 		if (option == LAUNCH_OTHER)
 			launch->helped = aw_cli_help_asked(&aw_cli_run, *arg);
 		if (option == LAUNCH_OTHER && !launch->helped)
@@ -74,9 +75,9 @@ static int run(int argc, char **argv)
 		return CLI_RUN_FAILED;
 	}
 	if (!aw_launch_environment(&launch, dir) ||
-	    (needs_device_files() && !aw_paths_export(launch.who, dir)))
+	    (aw_run_needs_device_files() && !aw_paths_export(launch.who, dir)))
 		return CLI_RUN_FAILED;
-	aw_run_notes(*command);
+	aw_run_notes(launch.who, *command);
 	return aw_launch_exec(&launch, command);
 }
 

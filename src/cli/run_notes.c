@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #define SCRIPT_MAX 65536
-#define NOTE "anywarp run: note: "
+#define NOTE "%s: note: "
 #define PATH_ENV "LD_LIBRARY_PATH"
 
-static void note_preload(void)
+static void note_preload(const char *who)
 {
 	const char *where;
 	char file[PATH_MAX];
@@ -28,10 +28,10 @@ static void note_preload(void)
 			NOTE
 			"%s names %s, which the loader takes before anywarp's: the program will "
 			"not run over anywarp\n",
-			where, file);
+			who, where, file);
 }
 
-static void note_rpath(const char *program, const char *list)
+static void note_rpath(const char *who, const char *program, const char *list)
 {
 	static const char *const names[] = { CLI_VERBS_LIB, CLI_RDMACM_LIB };
 	char file[PATH_MAX];
@@ -47,26 +47,26 @@ static void note_rpath(const char *program, const char *list)
 				NOTE
 				"%s has an RPATH, by which the loader takes %s before anywarp's: "
 				"put anywarp's in LD_PRELOAD\n",
-				program, file);
+				who, program, file);
 			return;
 		}
 	}
 }
 
 // A program that was not found yet, or is no file, is the exec's to refuse.
-static void note_elf(const char *program, const struct elf *elf)
+static void note_elf(const char *who, const char *program, const struct elf *elf)
 {
 	char list[PATH_MAX];
 
 	if (!aw_elf_has_interpreter(elf))
 		fprintf(stderr,
-			NOTE "%s is linked statically, and so loads no library of anywarp's\n",
+			NOTE "%s is linked statically, and so loads no library of anywarp's\n", who,
 			program);
 	else if (aw_elf_rpath(elf, list))
-		note_rpath(program, list);
+		note_rpath(who, program, list);
 }
 
-static void note_script(const char *program, int fd)
+static void note_script(const char *who, const char *program, int fd)
 {
 	char text[SCRIPT_MAX];
 	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
@@ -80,23 +80,23 @@ static void note_script(const char *program, int fd)
 			NOTE "%s is a script that sets " PATH_ENV
 			     " anew, without anywarp's directory: what it starts will not run over "
 			     "anywarp\n",
-			program);
+			who, program);
 }
 
-void aw_run_notes(const char *program)
+void aw_run_notes(const char *who, const char *program)
 {
 	char path[PATH_MAX];
 	struct elf elf;
 	int fd = -1;
 
-	note_preload();
+	note_preload(who);
 	if (aw_launch_find(program, X_OK, path))
 		fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	if (aw_elf_read(fd, &elf))
-		note_elf(path, &elf);
+		note_elf(who, path, &elf);
 	else
-		note_script(path, fd);
+		note_script(who, path, fd);
 	close(fd);
 }
