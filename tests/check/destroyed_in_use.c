@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// An object is destroyed once no thread is in a call on it: here, in a wait for an event of a completion channel.
+#define _GNU_SOURCE // gettid
+
+#include "pair.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+static struct pair pair;
+static pid_t _Atomic waiter;
+
+static void *wait_for_event(void *arg)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	waiter = gettid();
+	if (ibv_get_cq_event(pair.b.channel, &cq, &context) == 0)
+		ibv_ack_cq_events(cq, 1);
+	return arg;
+}
+
+/* Waits until the thread sleeps, which is in ibv_get_cq_event. */
+static void until_it_sleeps(void)
+{
+	char path[64], state = 'R';
+
+	while (!waiter)
+		;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", waiter);
+	while (state != 'S') {
+		FILE *file = fopen(path, "r");
+
+		EXPECT(file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
+		fclose(file);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	bool wrong = pair_wrong(argc, argv);
+	pthread_t thread;
+
+	pair_open(&pair);
+	EXPECT(ibv_req_notify_cq(pair.b.cq, 0) == 0);
+	end_recv(&pair.b);
+	EXPECT(pthread_create(&thread, NULL, wait_for_event, NULL) == 0);
+	until_it_sleeps();
+	if (!wrong) { // the thread gets what it waits for, and ends
+		end_send(&pair.a);
+		expect_success(pair.a.cq);
+		EXPECT(pthread_join(thread, NULL) == 0);
+	}
+	end_destroy_qp(&pair.b);
+	EXPECT(ibv_destroy_cq(pair.b.cq) == 0);
+	pair.b.cq = NULL;
+	EXPECT(ibv_destroy_comp_channel(pair.b.channel) == 0); /* REPORT destroyed-in-use */
+	pair.b.channel = NULL;
+	pair_close(&pair);
+	return 0;
+}
