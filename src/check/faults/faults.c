@@ -33,6 +33,8 @@ static uint64_t start_ns;
 static bool wire;
 static _Atomic int state; /* stored last, by settings_read; pairs with the load in is_on */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Thread_local bool
+	reads; /* the thread is in settings_read, whose calls of libc may be wrapped */
 
 static uint64_t elapsed_ns(void)
 {
@@ -120,10 +122,12 @@ static bool is_on(void)
 {
 	int now = atomic_load_explicit(&state, memory_order_acquire);
 
-	if (now == UNREAD) {
+	if (now == UNREAD && !reads) {
 		int err = errno;
 
+		reads = true;
 		pthread_once(&once, settings_read);
+		reads = false;
 		errno = err;
 		now = atomic_load_explicit(&state, memory_order_acquire);
 	}
