@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* A place that is no function. read takes the rest of the place from *rest. */
-struct place {
+struct fault_place {
 	const char *name;
 	bool (*read)(struct aw_fault_parse *parse, struct aw_slice place, struct aw_slice *rest);
 };
@@ -168,7 +168,7 @@ static bool read_self(struct aw_fault_parse *parse, struct aw_slice place, struc
 	return true;
 }
 
-static const struct place places[] = {
+static const struct fault_place places[] = {
 	{ "completion", read_completion },
 	{ "qp", read_qp },
 	{ "cq", read_cq },

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "cli/faults.h"
+
+#include "base/setting.h"
+#include "base/slice.h"
+#include "check/faults/plan.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool set(const char *who, const char *variable, const char *value)
+{
+	if (setenv(variable, value, 1) == 0)
+		return true;
+	fprintf(stderr, "%s: cannot set the environment: out of memory\n", who);
+	return false;
+}
+
+static bool read_plan(const char *who, const char *spec, struct aw_fault_plan *plan)
+{
+	char lines[2 * AW_FAULTS_SHOWN_MAX + 4];
+	struct aw_fault_problem problem;
+
+	if (!spec || !*spec) {
+		fprintf(stderr,
+			"%s: --faults needs a plan, for example ibv_reg_mr:nth=3:error=ENOMEM "
+			"(man anywarp-faults)\n",
+			who);
+		return false;
+	}
+	if (aw_fault_plan_parse(spec, plan, &problem))
+		return true;
+	aw_fault_problem_show(spec, &problem, lines);
+	fprintf(stderr, "%s: --faults: %s\n%s\n", who, problem.why, lines);
+	return false;
+}
+
+// Shared memory has no wire.
+static bool leave_host_path(const char *who)
+{
+	const char *variable = aw_setting_name(AW_SETTING_HOST_PATH);
+	const char *value = getenv(variable);
+
+	if (value && !strcmp(value, "off"))
+		return true;
+	fprintf(stderr, "%s: note: the plan has faults of the wire, so %s is off\n", who, variable);
+	return set(who, variable, "off");
+}
+
+bool aw_cli_faults(const char *who, const char *spec, const char *seed)
+{
+	static struct aw_fault_plan plan;
+	unsigned long number;
+
+	if (!read_plan(who, spec, &plan))
+		return false;
+	if (seed && !aw_slice_number(aw_slice_of(seed), ULONG_MAX, &number)) {
+		fprintf(stderr, "%s: --seed needs a number, for example 1\n", who);
+		return false;
+	}
+	if (aw_fault_plan_needs_wire(&plan) && !leave_host_path(who))
+		return false;
+	return set(who, AW_FAULTS_ENV, spec) && (!seed || set(who, AW_FAULTS_SEED_ENV, seed));
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "cli/sweep_table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BAR 30
+#define PLACE_WIDTH 36
+
+static bool has_bar(void)
+{
+	return isatty(STDERR_FILENO);
+}
+
+static void print_bar(size_t done, size_t count, const char *place)
+{
+	char bar[BAR + 1];
+	size_t full = count ? done * BAR / count : BAR;
+
+	memset(bar, '.', BAR);
+	memset(bar, '#', full);
+	bar[BAR] = '\0';
+	fprintf(stderr, "\r[%s] %zu/%zu  %-*.*s", bar, done, count, PLACE_WIDTH, PLACE_WIDTH,
+		place);
+}
+
+void aw_sweep_progress(const struct sweep_run *run, size_t done, size_t count)
+{
+	char place[64], words[96];
+
+	aw_sweep_place_write(&run->place, place, sizeof(place));
+	aw_sweep_run_tell(run, words, sizeof(words));
+	if (has_bar())
+		print_bar(done, count, place);
+	else
+		fprintf(stderr, "%zu/%zu %s: %s\n", done, count, place, words);
+}
+
+void aw_sweep_progress_end(void)
+{
+	if (has_bar())
+		fprintf(stderr, "\r%*s\r", BAR + PLACE_WIDTH + 24, "");
+}
+
+static bool is_bad(const struct sweep_run *run)
+{
+	return run->outcome == SWEEP_CRASHED || run->outcome == SWEEP_HUNG ||
+	       run->outcome == SWEEP_LIED || run->outcome == SWEEP_REPORTED ||
+	       run->outcome == SWEEP_LEAKED;
+}
+
+static void print_numbers(const struct sweep_run *runs, size_t count, uint64_t left_out)
+{
+	static const char *const words[SWEEP_OUTCOMES] = {
+		[SWEEP_CRASHED] = "crashed",
+		[SWEEP_HUNG] = "hung",
+		[SWEEP_LIED] = "ended with success though the data is wrong",
+		[SWEEP_REPORTED] = "had reports",
+		[SWEEP_LEAKED] = "leaked",
+		[SWEEP_FAILED] = "ended with an error",
+		[SWEEP_SURVIVED] = "ended with success",
+		[SWEEP_MISSED] = "did not make the call",
+	};
+
+	printf("\n%zu run%s", count, count == 1 ? "" : "s");
+	for (int i = 0; i < SWEEP_OUTCOMES; i++) {
+		size_t number = 0;
+
+		for (size_t run = 0; run < count; run++)
+			number += (int)runs[run].outcome == i;
+		if (number)
+			printf("; %zu %s", number, words[i]);
+	}
+	printf("\n");
+	if (left_out)
+		printf("%" PRIu64
+		       " more calls did not fail in any run: --each and --runs let more\n",
+		       left_out);
+}
+
+static void print_repeat(const struct cli_sweep *sweep, const struct sweep_run *run)
+{
+	char place[64];
+
+	aw_sweep_place_write(&run->place, place, sizeof(place));
+	printf("  anywarp check --faults %s --", place);
+	for (char **word = sweep->command; *word; word++)
+		printf(strpbrk(*word, " \t\n'\"$&|;<>*?()\\") ? " '%s'" : " %s", *word);
+	printf("\n");
+}
+
+void aw_sweep_table(const struct cli_sweep *sweep, const struct sweep_run *runs, size_t count,
+		    uint64_t left_out)
+{
+	bool any = false;
+
+	printf("%-*s %s\n", PLACE_WIDTH, "call that fails", "outcome");
+	for (size_t i = 0; i < count; i++) {
+		char place[64], words[96];
+
+		aw_sweep_place_write(&runs[i].place, place, sizeof(place));
+		aw_sweep_run_tell(&runs[i], words, sizeof(words));
+		printf("%-*s %s\n", PLACE_WIDTH, place, words);
+		any |= is_bad(&runs[i]);
+	}
+	print_numbers(runs, count, left_out);
+	if (any)
+		printf("\nTo see one of those again:\n");
+	for (size_t i = 0; i < count; i++)
+		if (is_bad(&runs[i]))
+			print_repeat(sweep, &runs[i]);
+}
