@@ -171,12 +171,29 @@ static void depths_judge(const struct rdma_cm_id *id, const struct rdma_conn_par
 	aw_object_put(&device->object);
 }
 
+static int connect_done(const char *call, const struct rdma_cm_id *id,
+			const struct rdma_conn_param *param, int rc)
+{
+	struct aw_context *device = id->verbs ? aw_context_get(id->verbs) : NULL;
+	const int err = errno;
+	char why[AW_EXPLAIN_MAX];
+
+	if (rc) {
+		aw_explain_connect(call, param, device ? &device->attr : NULL, err, why);
+		aw_explain_log(call, why);
+	}
+	aw_object_put(device ? &device->object : NULL);
+	aw_inside_leave();
+	errno = err;
+	return rc;
+}
+
 int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
 	aw_inside_enter();
 	depths_judge(id, param);
-	return call_done("rdma_connect",
-			 aw_hook_may("rdma_connect") ? aw_real()->rdma_connect(id, param) : -1);
+	return connect_done("rdma_connect", id, param,
+			    aw_hook_may("rdma_connect") ? aw_real()->rdma_connect(id, param) : -1);
 }
 
 int rdma_listen(struct rdma_cm_id *id, int backlog)
@@ -190,8 +207,8 @@ int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
 	aw_inside_enter();
 	depths_judge(id, param);
-	return call_done("rdma_accept",
-			 aw_hook_may("rdma_accept") ? aw_real()->rdma_accept(id, param) : -1);
+	return connect_done("rdma_accept", id, param,
+			    aw_hook_may("rdma_accept") ? aw_real()->rdma_accept(id, param) : -1);
 }
 
 int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)

@@ -136,6 +136,8 @@ static void qp_modified(struct aw_qp *qp, const struct ibv_qp_attr *attr, int ma
 		qp->rd_atomic = attr->max_rd_atomic;
 		qp->has_rd_atomic = true;
 	}
+	if (mask & IBV_QP_PORT)
+		qp->port = attr->port_num;
 	if (!(mask & IBV_QP_STATE))
 		return;
 	qp->state = attr->qp_state;
@@ -143,31 +145,61 @@ static void qp_modified(struct aw_qp *qp, const struct ibv_qp_attr *attr, int ma
 		aw_qp_reset(qp);
 }
 
+/* Says why the call failed. qp: as it was; shadow: what is known of it. */
+static void modify_failed(struct ibv_qp *qp, struct aw_qp *shadow, struct aw_explain_qp *facts,
+			  const struct ibv_qp_attr *attr, int mask, int err)
+{
+	struct aw_context *device = aw_context_get(qp->context);
+	char name[AW_OBJECT_NAME_MAX], why[AW_EXPLAIN_MAX];
+	struct ibv_port_attr port;
+
+	aw_object_name(&shadow->object, name);
+	facts->object = name;
+	facts->type = qp->qp_type;
+	facts->is_iwarp = qp->context->device->transport_type == IBV_TRANSPORT_IWARP;
+	facts->port_num = shadow->port;
+	facts->device = device ? &device->attr : NULL;
+	if (shadow->port && ___ibv_query_port(qp->context, shadow->port, &port) == 0)
+		facts->port = &port;
+	aw_explain_modify_qp(facts, attr, mask, err, why);
+	aw_explain_log("ibv_modify_qp", why);
+	aw_object_put(device ? &device->object : NULL);
+}
+
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	enum ibv_qp_state state = IBV_QPS_UNKNOWN;
-	char why[AW_EXPLAIN_MAX];
+	struct aw_explain_qp facts = { 0 };
 	struct aw_qp *shadow;
 	int err;
 
 	aw_inside_enter();
 	shadow = aw_qp_get(qp);
 	if (shadow && aw_object_enter(&shadow->object, false)) {
-		state = aw_qp_state(shadow);
+		facts.state = aw_qp_state(shadow);
 		rd_atomic_judge(shadow, attr, mask);
 	}
 	err = aw_hook_may("ibv_modify_qp") ? aw_real()->ibv_modify_qp(qp, attr, mask) : errno;
-	if (err) {
-		aw_explain_modify_qp(qp, state, attr, mask, err, why);
-		aw_explain_log("ibv_modify_qp", why);
-	} else if (shadow) {
+	if (err && shadow)
+		modify_failed(qp, shadow, &facts, attr, mask, err);
+	else if (shadow)
 		qp_modified(shadow, attr, mask);
-	}
 	if (shadow)
 		aw_object_leave(&shadow->object);
 	aw_object_put(shadow ? &shadow->object : NULL);
 	aw_inside_leave();
 	return err;
+}
+
+static void srq_create_failed(const struct ibv_context *context, const struct ibv_srq_attr *attr)
+{
+	struct aw_context *device = aw_context_get(context);
+	const int err = errno;
+	char why[AW_EXPLAIN_MAX];
+
+	aw_explain_create_srq(attr, device ? &device->attr : NULL, err, why);
+	aw_explain_log("ibv_create_srq", why);
+	aw_object_put(device ? &device->object : NULL);
+	errno = err;
 }
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
@@ -181,7 +213,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 	if (srq)
 		aw_srq_add(srq, &attr->attr);
 	else
-		aw_hook_failed("ibv_create_srq", errno);
+		srq_create_failed(pd->context, &attr->attr);
 	aw_inside_leave();
 	return srq;
 }
@@ -198,7 +230,7 @@ struct ibv_srq *aw_op_create_srq_ex(struct ibv_context *context, struct ibv_srq_
 	if (srq)
 		aw_srq_add(srq, &attr->attr);
 	else
-		aw_hook_failed("ibv_create_srq_ex", errno);
+		srq_create_failed(context, &attr->attr);
 	aw_object_put(&device->object);
 	aw_inside_leave();
 	return srq;
@@ -234,7 +266,8 @@ static struct aw_explain_queue queue_facts(struct aw_qp *qp, const char *name, b
 					  .state = aw_qp_state(qp),
 					  .cap = qp->cap,
 					  .under_way = queue->count,
-					  .signaled = queue->signaled };
+					  .signaled = queue->signaled,
+					  .has_srq = qp->srq };
 }
 
 static struct ibv_send_wr *send_at(struct ibv_send_wr *wr, int index)
@@ -278,6 +311,14 @@ static int send_post(const struct aw_context *device, struct ibv_qp *qp, struct 
 	return err ? err : planned;
 }
 
+/* The plan has the QP fail. */
+static void qp_fail(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	(void)aw_real()->ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+}
+
 int aw_op_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct ibv_send_wr *bad = wr;
@@ -303,6 +344,8 @@ int aw_op_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 			aw_explain_log("ibv_post_send", why);
 		}
 		aw_post_send_end(shadow, wr, err ? bad : NULL);
+		if (!err && aw_fault_planned() && aw_fault_qp_error())
+			qp_fail(qp);
 	}
 	if (err && bad_wr)
 		*bad_wr = bad;
@@ -366,8 +409,21 @@ int aw_op_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_
 		aw_post_srq_begin(shadow, wr);
 		err = aw_hook_may("ibv_post_srq_recv") ? device->ops.post_srq_recv(srq, wr, &bad)
 						       : errno;
-		if (err)
-			aw_hook_failed("ibv_post_srq_recv", err);
+		if (err) {
+			char name[AW_OBJECT_NAME_MAX], why[AW_EXPLAIN_MAX];
+			const struct aw_explain_queue facts = {
+				.object = name,
+				.cap = { .max_recv_wr = shadow->attr.max_wr,
+					 .max_recv_sge = shadow->attr.max_sge },
+				.under_way = shadow->queue.count,
+				.signaled = shadow->queue.count,
+				.is_srq = true
+			};
+
+			aw_object_name(&shadow->object, name);
+			aw_explain_post_recv(&facts, bad, err, why);
+			aw_explain_log("ibv_post_srq_recv", why);
+		}
 		aw_post_srq_end(shadow, err ? bad : NULL);
 	}
 	if (err && bad_wr)

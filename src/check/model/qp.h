@@ -40,6 +40,7 @@ struct aw_qp {
 	struct aw_batch *batch; /* from ibv_wr_start to ibv_wr_complete, or NULL */
 	pthread_mutex_t lock; /* guards what follows; before the lock of the spans */
 	struct aw_queue sends, recvs;
+	uint8_t port; /* of the move to INIT; 0: not seen */
 	enum ibv_qp_state
 		state; /* as far as the program's own calls tell; aw_qp_state asks the device */
 	uint8_t rd_atomic; /* the ORD that was agreed, where has_rd_atomic */
