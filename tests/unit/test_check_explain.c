@@ -97,7 +97,11 @@ static const struct {
 	  &device,
 	  EINVAL,
 	  "max_recv_sge 31, but the device's max_sge is 30" },
-	/* With an SRQ the receive queue's sizes are ignored. */
+	/* With an SRQ the receive queue's sizes are ignored, though not by every release of libmlx5. */
+	{ { CQS, .srq = &srq, .cap = { .max_recv_wr = 16385 }, .qp_type = IBV_QPT_RC },
+	  &device,
+	  EINVAL,
+	  "EINVAL: most likely max_recv_wr 16385 with an SRQ: it has no meaning there, but some providers check it, so give 0; or the PD or SRQ is of another context than the CQs" },
 	{ { CQS, .srq = &srq, .cap = { .max_recv_wr = 16385 }, .qp_type = IBV_QPT_RC },
 	  &device,
 	  EPERM,
@@ -105,7 +109,7 @@ static const struct {
 	{ { CQS, .cap = { .max_send_wr = 1, .max_inline_data = 4096 }, .qp_type = IBV_QPT_RC },
 	  &device,
 	  EINVAL,
-	  "EINVAL: most likely max_inline_data 4096 is more than the device takes, which no attribute tells: try less; or the type, RC, is not one of the device; or the PD is of another context than the CQs" },
+	  "EINVAL: most likely max_inline_data 4096 is more than the device takes, which no attribute tells: try less; or the PD is of another context than the CQs" },
 	{ { CQS, .qp_type = IBV_QPT_RC },
 	  NULL,
 	  EINVAL,
@@ -113,7 +117,7 @@ static const struct {
 	{ { CQS, .cap = { 9000, 8000, 4, 2, 1024 }, .qp_type = IBV_QPT_RC },
 	  &device,
 	  ENOMEM,
-	  "ENOMEM: most likely the queues are too large as a whole for the device: max_send_wr 9000 of 4 SGEs and 1024 inline bytes, max_recv_wr 8000 of 2 SGEs; or the device has max_qp QPs already, or memory is used up" },
+	  "ENOMEM: most likely the queues are too large as a whole for the device: max_send_wr 9000 of 4 SGEs and 1024 inline bytes, max_recv_wr 8000 of 2 SGEs; or the device has no more QPs (the kernel log may say which of its limits), or memory is used up" },
 	{ { CQS, .qp_type = IBV_QPT_UD },
 	  &device,
 	  EOPNOTSUPP,
@@ -133,6 +137,72 @@ static void create_qp__each_reason(void **state)
 		aw_explain_create_qp(&create_qp_rows[i].attr, create_qp_rows[i].device,
 				     create_qp_rows[i].err, why);
 		expect(why, create_qp_rows[i].text);
+	}
+}
+
+static struct ibv_pd pd = { .context = &context }, other_pd = { .context = &other };
+static struct ibv_qp qp = { .qp_num = 0x12 };
+
+static const struct {
+	struct rdma_cm_id id;
+	struct ibv_pd *pd;
+	struct ibv_qp_init_attr attr;
+	int err;
+	const char *text;
+} rdma_create_qp_rows[] = {
+	{ { .qp_type = IBV_QPT_RC },
+	  &pd,
+	  { CQS, .qp_type = IBV_QPT_RC },
+	  EINVAL,
+	  "the id has no device yet (id->verbs is NULL): bind it to an address, or resolve one and wait for RDMA_CM_EVENT_ADDR_RESOLVED" },
+	{ { .verbs = &context, .qp = &qp, .qp_type = IBV_QPT_RC },
+	  &pd,
+	  { CQS, .qp_type = IBV_QPT_RC },
+	  EINVAL,
+	  "the id has a QP already: QP 0x12" },
+	{ { .verbs = &context, .qp_type = IBV_QPT_UD },
+	  &pd,
+	  { CQS, .qp_type = IBV_QPT_RC },
+	  EINVAL,
+	  "qp_type is RC, but the id's port space has UD QPs" },
+	{ { .verbs = &context, .qp_type = IBV_QPT_RC },
+	  &other_pd,
+	  { CQS, .qp_type = IBV_QPT_RC },
+	  EINVAL,
+	  "the PD is of another context than the id: make it of id->verbs, not of one that ibv_open_device gave" },
+	{ { .verbs = &other, .qp_type = IBV_QPT_RC },
+	  NULL,
+	  { CQS, .qp_type = IBV_QPT_RC },
+	  EINVAL,
+	  "the CQ is of another context than the id: make it of id->verbs, not of one that ibv_open_device gave" },
+	{ { .verbs = &context, .qp_type = IBV_QPT_RC },
+	  NULL,
+	  { .srq = &other_srq, .qp_type = IBV_QPT_RC },
+	  EINVAL,
+	  "the SRQ is of another context than the id: make it of id->verbs, not of one that ibv_open_device gave" },
+	{ { .verbs = &context, .qp_type = IBV_QPT_RC },
+	  NULL,
+	  { .cap = { .max_send_wr = 16385 }, .qp_type = IBV_QPT_RC },
+	  EINVAL,
+	  "max_send_wr 16385, but the device's max_qp_wr is 16384" },
+	/* Without CQs the id makes its own. */
+	{ { .verbs = &context, .qp_type = IBV_QPT_RC },
+	  NULL,
+	  { .cap = { .max_send_wr = 1 }, .qp_type = IBV_QPT_RC },
+	  EINVAL,
+	  "EINVAL: most likely the id has no device (id->verbs is NULL: bind or resolve it first) or has a QP already; or qp_type is not the id's, the PD is of another device, or an attribute is beyond the device's limits" },
+};
+
+static void rdma_create_qp__each_reason(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rdma_create_qp_rows); i++) {
+		char why[AW_EXPLAIN_MAX];
+
+		aw_explain_rdma_create_qp(&rdma_create_qp_rows[i].id, rdma_create_qp_rows[i].pd,
+					  &rdma_create_qp_rows[i].attr, &device,
+					  rdma_create_qp_rows[i].err, why);
+		expect(why, rdma_create_qp_rows[i].text);
 	}
 }
 
@@ -272,6 +342,10 @@ static const struct {
 	const char *text;
 } create_ah_rows[] = {
 	{ { .dlid = 7 }, &infiniband, EINVAL, "port_num 0, but the first port is 1" },
+	{ { .port_num = 1 },
+	  &ethernet,
+	  EOPNOTSUPP,
+	  "EOPNOTSUPP: the device has no address handles, which are for UD QPs: iWARP has neither" },
 	{ { .port_num = 2 }, &infiniband, EINVAL, "port_num 2, but the device has 1" },
 	{ { .port_num = 1, .dlid = 7, .sl = 16 },
 	  &infiniband,
@@ -323,6 +397,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(create_qp__each_reason),
+		cmocka_unit_test(rdma_create_qp__each_reason),
 		cmocka_unit_test(create_cq__each_reason),
 		cmocka_unit_test(create_srq__each_reason),
 		cmocka_unit_test(reg_mr__each_reason),

@@ -48,6 +48,12 @@ static void expect(const char *why, const char *text)
 		.port_num = 1, .is_global = 1, .grh = {.dgid.raw = { [15] = 1 }, .sgid_index = 3 } \
 	}
 
+#define LINK_LOCAL_PATH                                       \
+	{                                                     \
+		.port_num = 1, .is_global = 1,                \
+		.grh = {.dgid.raw = { 0xfe, 0x80, [15] = 1 }, \
+			.sgid_index = 1 }                     \
+	}
 #define RTR_PATH (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
 
 /* ibv_modify_qp(3), as its tables have it. */
@@ -260,6 +266,12 @@ static const struct row modify_qp_values_rows[] = {
 	  ENODEV,
 	  "ENODEV: entry 3 of the GID table has no network interface (any more)" },
 	{ IBV_QPT_RC,
+	  IBV_QPS_INIT,
+	  { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .ah_attr = LINK_LOCAL_PATH },
+	  TO_RTR,
+	  ETIMEDOUT,
+	  "ETIMEDOUT: most likely grh.dgid is the peer's link-local GID (fe80::), which reaches one network alone: both ends need a grh.sgid_index whose GID is of a routed address and of RoCE v2 (ibv_devinfo -v, show_gids; NCCL_IB_GID_INDEX)" },
+	{ IBV_QPT_RC,
 	  IBV_QPS_RTR,
 	  { .qp_state = IBV_QPS_RTS, .retry_cnt = 8 },
 	  TO_RTS,
@@ -316,6 +328,13 @@ static const struct row modify_qp_an_iwarp_qp_is_connected_by_rdma_cm_rows[] = {
 	  IBV_QP_STATE,
 	  EINVAL,
 	  "an iWARP QP is connected by rdma_cm alone, not by a move to RTS (perftest: -R at both ends; anywarp run --persona roce at both ends has the move)" },
+	/* The values come first: there is a device that takes a move to RTR. */
+	{ IBV_QPT_RC,
+	  IBV_QPS_INIT,
+	  { .qp_state = IBV_QPS_RTR, .max_dest_rd_atomic = 17 },
+	  TO_RTR,
+	  EINVAL,
+	  "max_dest_rd_atomic 17, but the device's max_qp_rd_atom is 16" },
 	/* Other moves are as everywhere; a device of iWARP needs no attributes. */
 	{ IBV_QPT_RC,
 	  IBV_QPS_RESET,

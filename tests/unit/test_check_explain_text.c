@@ -154,9 +154,9 @@ static const struct {
 	{ IBV_WC_WR_FLUSH_ERR, IBV_WC_RECV,
 	  "the QP went to ERR before a message came to this receive: a completion of the QP with another status has the cause; where there is none, the peer disconnected, or this end did" },
 	{ IBV_WC_REM_ACCESS_ERR, IBV_WC_RDMA_WRITE,
-	  "the responder's memory refused it: usually a wrong or old rkey, a range beyond the MR, an MR that was deregistered or is of another PD than the QP, or one without the IBV_ACCESS_REMOTE_ flag; or the rkey or address came in the wrong byte order" },
+	  "the responder's memory refused it: usually a wrong or old rkey, a range beyond the MR, an MR that was deregistered or is of another PD or device than the QP, or one without the IBV_ACCESS_REMOTE_ flag; or the rkey or address came in the wrong byte order" },
 	{ IBV_WC_RETRY_EXC_ERR, IBV_WC_SEND,
-	  "the peer did not acknowledge in retry_cnt + 1 tries of timeout each: usually its program has ended or destroyed the QP, its QP is not in RTR, dest_qp_num, PSN or GID are wrong, or the network loses everything (cable, firewall, VLAN, MTU, PFC)" },
+	  "the peer did not acknowledge in retry_cnt + 1 tries of timeout each: usually its program has ended or destroyed the QP, its QP is not in RTR, dest_qp_num, PSN or GID are wrong, the network loses everything (cable, firewall, VLAN, MTU, PFC), or timeout is too short for its congestion" },
 	{ IBV_WC_RNR_RETRY_EXC_ERR, IBV_WC_SEND,
 	  "the peer had no receive posted for this message, rnr_retry times: post receives before the peer sends, and again behind each completion; rnr_retry 7 waits without end" },
 	/* One text for both. */
@@ -197,7 +197,7 @@ static const struct {
 	const char *text;
 } cm_event_rows[] = {
 	{ RDMA_CM_EVENT_ADDR_ERROR, -ENODEV,
-	  "status -19 (ENODEV): the route to the destination leaves by an interface without an RDMA device (ip route get; rdma link)" },
+	  "status -19 (ENODEV): the route to the destination leaves by an interface without an RDMA device (ip route get; rdma link); a container needs that interface in its network namespace" },
 	{ RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT,
 	  "status -110 (ETIMEDOUT): nobody answered for the destination's address (ARP, neighbor discovery): wrong network or address, or the host is down" },
 	{ RDMA_CM_EVENT_ROUTE_ERROR, -ETIMEDOUT,

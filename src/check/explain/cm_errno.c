@@ -48,7 +48,7 @@ const struct aw_errno_text aw_cm_errnos[] = {
 	{ "rdma_resolve_addr", EADDRNOTAVAIL,
 	  "no interface of this host has the source address, or no port is free" },
 	{ "rdma_resolve_addr", ENODEV,
-	  "the route to the destination leaves by an interface without an RDMA device (ip route get; rdma link)" },
+	  "the route to the destination leaves by an interface without an RDMA device (ip route get; rdma link); a container needs that interface in its network namespace" },
 	{ "rdma_resolve_addr", EINVAL,
 	  "the id was resolved already or is not fresh or bound, or source and destination are of different families" },
 	{ "rdma_resolve_addr", EAFNOSUPPORT,

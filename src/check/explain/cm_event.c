@@ -15,7 +15,7 @@ struct cm_status_text {
 
 static const struct cm_status_text address[] = {
 	{ -ENODEV,
-	  "the route to the destination leaves by an interface without an RDMA device (ip route get; rdma link)" },
+	  "the route to the destination leaves by an interface without an RDMA device (ip route get; rdma link); a container needs that interface in its network namespace" },
 	{ -ETIMEDOUT,
 	  "nobody answered for the destination's address (ARP, neighbor discovery): wrong network or address, or the host is down" },
 	{ -EHOSTUNREACH,

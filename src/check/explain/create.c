@@ -4,6 +4,11 @@
 
 #include <errno.h>
 
+/* Programs open the device by themselves, and take an id's for the same. */
+#define FOREIGN                                                                            \
+	"the %s is of another context than the id: make it of id->verbs, not of one that " \
+	"ibv_open_device gave"
+
 /* One number that was asked for, and the device's bound of it. */
 struct bound {
 	const char *asked;
@@ -28,6 +33,9 @@ static bool explain_caps(const struct ibv_qp_init_attr *attr, const struct ibv_d
 			 char why[AW_EXPLAIN_MAX])
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
+
+	if (!device)
+		return false;
 	const struct bound bounds[] = {
 		{ "max_send_wr", cap->max_send_wr, "max_qp_wr", device->max_qp_wr },
 		{ "max_send_sge", cap->max_send_sge, "max_sge", device->max_sge },
@@ -63,23 +71,28 @@ static bool explain_parts(const struct ibv_qp_init_attr *attr, char why[AW_EXPLA
 	return true;
 }
 
-void aw_explain_create_qp(const struct ibv_qp_init_attr *attr, const struct ibv_device_attr *device,
-			  int err, char why[AW_EXPLAIN_MAX])
+static void guess_qp(const char *call, const struct ibv_qp_init_attr *attr, int err,
+		     char why[AW_EXPLAIN_MAX])
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
 
-	if (explain_parts(attr, why) || (device && explain_caps(attr, device, why)))
-		return;
 	if (err == EOPNOTSUPP || err == ENOSYS)
 		aw_reason_guess(
 			why, err,
 			"the device or its provider has no %s QPs (iWARP has RC alone), or not with the attributes asked for",
 			aw_qp_type_name(attr->qp_type));
+	else if (err == EINVAL && attr->srq && cap->max_recv_wr)
+		aw_reason_guess(
+			why, err,
+			"most likely max_recv_wr %u with an SRQ: it has no meaning there, but some providers check it, so give 0; or the PD or SRQ is of another context than the CQs",
+			cap->max_recv_wr);
 	else if (err == EINVAL && cap->max_inline_data)
 		aw_reason_guess(
 			why, err,
-			"most likely max_inline_data %u is more than the device takes, which no attribute tells: try less; or the type, %s, is not one of the device; or the PD is of another context than the CQs",
-			cap->max_inline_data, aw_qp_type_name(attr->qp_type));
+			"most likely max_inline_data %u is more than the device takes, which no attribute tells: try less; or %sthe PD is of another context than the CQs",
+			cap->max_inline_data,
+			attr->qp_type == IBV_QPT_RC ? ""
+						    : "the device has no QPs of this type, or ");
 	else if (err == EINVAL && !cap->max_send_wr)
 		aw_reason_guess(
 			why, err,
@@ -87,7 +100,7 @@ void aw_explain_create_qp(const struct ibv_qp_init_attr *attr, const struct ibv_
 	else if (err == ENOMEM)
 		aw_reason_guess(
 			why, err,
-			"most likely the queues are too large as a whole for the device: max_send_wr %u of %u SGEs and %u inline bytes, max_recv_wr %u of %u SGEs; or the device has max_qp QPs already, or memory is used up",
+			"most likely the queues are too large as a whole for the device: max_send_wr %u of %u SGEs and %u inline bytes, max_recv_wr %u of %u SGEs; or the device has no more QPs (the kernel log may say which of its limits), or memory is used up",
 			cap->max_send_wr, cap->max_send_sge, cap->max_inline_data, cap->max_recv_wr,
 			cap->max_recv_sge);
 	else if (err == EPERM)
@@ -95,7 +108,48 @@ void aw_explain_create_qp(const struct ibv_qp_init_attr *attr, const struct ibv_
 			why, err,
 			"a raw packet QP needs CAP_NET_RAW; other types are forbidden by the device's owner (rdma system, a cgroup)");
 	else
-		aw_explain_errno("ibv_create_qp", err, why);
+		aw_explain_errno(call, err, why);
+}
+
+void aw_explain_create_qp(const struct ibv_qp_init_attr *attr, const struct ibv_device_attr *device,
+			  int err, char why[AW_EXPLAIN_MAX])
+{
+	if (!explain_parts(attr, why) && !explain_caps(attr, device, why))
+		guess_qp("ibv_create_qp", attr, err, why);
+}
+
+static bool explain_id(const struct rdma_cm_id *id, const struct ibv_pd *pd,
+		       const struct ibv_qp_init_attr *attr, char why[AW_EXPLAIN_MAX])
+{
+	const struct ibv_cq *cq = attr->send_cq ? attr->send_cq : attr->recv_cq;
+
+	if (!id->verbs)
+		aw_reason_set(
+			why,
+			"the id has no device yet (id->verbs is NULL): bind it to an address, or resolve one and wait for RDMA_CM_EVENT_ADDR_RESOLVED");
+	else if (id->qp)
+		aw_reason_set(why, "the id has a QP already: QP 0x%x", id->qp->qp_num);
+	else if (attr->qp_type != id->qp_type)
+		aw_reason_set(why, "qp_type is %s, but the id's port space has %s QPs",
+			      aw_qp_type_name(attr->qp_type), aw_qp_type_name(id->qp_type));
+	else if (pd && pd->context != id->verbs)
+		aw_reason_set(why, FOREIGN, "PD");
+	else if (cq && cq->context != id->verbs)
+		aw_reason_set(why, FOREIGN, "CQ");
+	else if (attr->srq && attr->srq->context != id->verbs)
+		aw_reason_set(why, FOREIGN, "SRQ");
+	else
+		return false;
+	return true;
+}
+
+void aw_explain_rdma_create_qp(const struct rdma_cm_id *id, const struct ibv_pd *pd,
+			       const struct ibv_qp_init_attr *attr,
+			       const struct ibv_device_attr *device, int err,
+			       char why[AW_EXPLAIN_MAX])
+{
+	if (!explain_id(id, pd, attr, why) && !explain_caps(attr, device, why))
+		guess_qp("rdma_create_qp", attr, err, why);
 }
 
 void aw_explain_create_cq(int cqe, int comp_vector, const struct ibv_context *context,

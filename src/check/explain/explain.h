@@ -22,6 +22,11 @@
 void aw_explain_errno(const char *call, int err, char why[AW_EXPLAIN_MAX]);
 void aw_explain_create_qp(const struct ibv_qp_init_attr *attr, const struct ibv_device_attr *device,
 			  int err, char why[AW_EXPLAIN_MAX]);
+/* pd: the argument; NULL: the id's own. */
+void aw_explain_rdma_create_qp(const struct rdma_cm_id *id, const struct ibv_pd *pd,
+			       const struct ibv_qp_init_attr *attr,
+			       const struct ibv_device_attr *device, int err,
+			       char why[AW_EXPLAIN_MAX]);
 void aw_explain_create_cq(int cqe, int comp_vector, const struct ibv_context *context,
 			  const struct ibv_device_attr *device, int err, char why[AW_EXPLAIN_MAX]);
 void aw_explain_create_srq(const struct ibv_srq_attr *attr, const struct ibv_device_attr *device,

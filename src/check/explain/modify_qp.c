@@ -190,6 +190,9 @@ static bool explain_values(const struct aw_explain_qp *qp, const struct ibv_qp_a
 /* The values pass what can be compared, so the network is at fault, or what only the kernel knows of it. */
 static bool guess_path(const struct ibv_ah_attr *path, int err, char why[AW_EXPLAIN_MAX])
 {
+	const uint8_t *dgid = path->grh.dgid.raw;
+	bool link_local = dgid[0] == 0xfe && (dgid[1] & 0xc0) == 0x80;
+	bool unreached = err == ETIMEDOUT || err == EHOSTUNREACH || err == ENETUNREACH;
 	unsigned gid = path->grh.sgid_index;
 
 	if (!path->is_global)
@@ -199,7 +202,11 @@ static bool guess_path(const struct ibv_ah_attr *path, int err, char why[AW_EXPL
 			why, err,
 			"most likely entry %u of the GID table (grh.sgid_index) is empty, or of another RoCE version or IP version than the peer's GID (ibv_devinfo -v, show_gids); or grh.dgid came from another program or in another byte order",
 			gid);
-	else if (err == ETIMEDOUT || err == EHOSTUNREACH || err == ENETUNREACH)
+	else if (unreached && link_local)
+		aw_reason_guess(
+			why, err,
+			"most likely grh.dgid is the peer's link-local GID (fe80::), which reaches one network alone: both ends need a grh.sgid_index whose GID is of a routed address and of RoCE v2 (ibv_devinfo -v, show_gids; NCCL_IB_GID_INDEX)");
+	else if (unreached)
 		aw_reason_guess(
 			why, err,
 			"the kernel found no way from GID %u to grh.dgid: no route, or no answer to ARP or neighbor discovery (ping the peer from that interface); with several ports, each has to reach the peer's network",
@@ -216,6 +223,9 @@ static bool guess_path(const struct ibv_ah_attr *path, int err, char why[AW_EXPL
 void aw_explain_modify_qp(const struct aw_explain_qp *qp, const struct ibv_qp_attr *attr, int mask,
 			  int err, char why[AW_EXPLAIN_MAX])
 {
+	/* A device of iWARP may take a move to RTR, which means nothing there, and still check its values. */
+	if (qp->is_iwarp && explain_ranges(qp, attr, mask, why))
+		return;
 	if (explain_transition(qp, attr, mask, why) || explain_mask(qp, attr, mask, why) ||
 	    explain_values(qp, attr, mask, why))
 		return;

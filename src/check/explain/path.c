@@ -61,7 +61,9 @@ bool aw_reason_path(const char *what, const struct ibv_ah_attr *path,
 void aw_explain_create_ah(const struct ibv_ah_attr *attr, const struct ibv_port_attr *port,
 			  unsigned ports, int err, char why[AW_EXPLAIN_MAX])
 {
-	if (!attr->port_num)
+	if (err == EOPNOTSUPP)
+		aw_explain_errno("ibv_create_ah", err, why);
+	else if (!attr->port_num)
 		aw_reason_set(why, "port_num 0, but the first port is 1");
 	else if (ports && attr->port_num > ports)
 		aw_reason_set(why, "port_num %u, but the device has %u", attr->port_num, ports);

@@ -43,7 +43,7 @@ static const struct status_text texts[] = {
 		NULL,
 	},
 	[IBV_WC_REM_ACCESS_ERR] = {
-		"the responder's memory refused it: usually a wrong or old rkey, a range beyond the MR, an MR that was deregistered or is of another PD than the QP, or one without the IBV_ACCESS_REMOTE_ flag; or the rkey or address came in the wrong byte order",
+		"the responder's memory refused it: usually a wrong or old rkey, a range beyond the MR, an MR that was deregistered or is of another PD or device than the QP, or one without the IBV_ACCESS_REMOTE_ flag; or the rkey or address came in the wrong byte order",
 		NULL,
 	},
 	[IBV_WC_REM_OP_ERR] = {
@@ -51,7 +51,7 @@ static const struct status_text texts[] = {
 		NULL,
 	},
 	[IBV_WC_RETRY_EXC_ERR] = {
-		"the peer did not acknowledge in retry_cnt + 1 tries of timeout each: usually its program has ended or destroyed the QP, its QP is not in RTR, dest_qp_num, PSN or GID are wrong, or the network loses everything (cable, firewall, VLAN, MTU, PFC)",
+		"the peer did not acknowledge in retry_cnt + 1 tries of timeout each: usually its program has ended or destroyed the QP, its QP is not in RTR, dest_qp_num, PSN or GID are wrong, the network loses everything (cable, firewall, VLAN, MTU, PFC), or timeout is too short for its congestion",
 		NULL,
 	},
 	[IBV_WC_RNR_RETRY_EXC_ERR] = {

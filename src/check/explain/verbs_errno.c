@@ -19,6 +19,9 @@
 const struct aw_errno_text aw_verbs_errnos[] = {
 	{ "ibv_get_device_list", ENOSYS,
 	  "the kernel has no RDMA support: ib_uverbs is not loaded (modprobe ib_uverbs)" },
+	/* For a list without devices, which is no failure of the call. */
+	{ "ibv_get_device_list", ENODEV,
+	  "there is no device: none in this host or container (/sys/class/infiniband_verbs), or its provider is not installed (ibverbs-providers)" },
 	{ "ibv_get_device_list", EPERM,
 	  "the user may not read the list of devices (/sys/class/infiniband_verbs)" },
 	{ "ibv_open_device", EACCES, MAY_NOT_OPEN },
@@ -132,6 +135,8 @@ const struct aw_errno_text aw_verbs_errnos[] = {
 	  "the completion is no receive of a UD QP, or the buffer's first 40 bytes do not hold its GRH" },
 	{ "ibv_create_ah", EINVAL,
 	  "the port, GID index, GID or LID is not valid (ibv_devinfo -v)" },
+	{ "ibv_create_ah", EOPNOTSUPP,
+	  "the device has no address handles, which are for UD QPs: iWARP has neither" },
 	{ "ibv_create_ah", ETIMEDOUT,
 	  "the destination's GID was not resolved: no answer to ARP or neighbor discovery" },
 	{ "ibv_create_ah", EHOSTUNREACH, "no route leads to the destination's GID" },
