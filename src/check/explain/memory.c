@@ -9,7 +9,7 @@
 #define ACCESS_KNOWN                                                                            \
 	(IBV_ACCESS_LOCAL_WRITE | REMOTE_WRITES | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND | \
 	 IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB |                    \
-	 IBV_ACCESS_OPTIONAL_RANGE)
+	 AW_NEWER_ACCESS_FLUSH | IBV_ACCESS_OPTIONAL_RANGE)
 #define WINDOW_ACCESS \
 	(IBV_ACCESS_REMOTE_READ | REMOTE_WRITES | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE)
 
@@ -62,9 +62,9 @@ void aw_explain_reg_mr(const void *addr, size_t length, unsigned access,
 	bool writes = access & (IBV_ACCESS_LOCAL_WRITE | REMOTE_WRITES | IBV_ACCESS_MW_BIND);
 
 	/* An on-demand MR of the whole address space has address 0 and length SIZE_MAX. */
-	if ((err == EINVAL || err == EOPNOTSUPP) && explain_access(access, device, why))
-		return;
 	if (!implicit && err != EFAULT && explain_range(addr, length, device, why))
+		return;
+	if ((err == EINVAL || err == EOPNOTSUPP) && explain_access(access, device, why))
 		return;
 	if (access & IBV_ACCESS_ON_DEMAND && (err == EINVAL || err == EOPNOTSUPP))
 		aw_reason_guess(

@@ -12,8 +12,8 @@
 #define CONNECTED (TYPE(IBV_QPT_RC) | TYPE(IBV_QPT_UC) | TYPE(IBV_QPT_XRC_SEND))
 #define RELIABLE (TYPE(IBV_QPT_RC) | TYPE(IBV_QPT_XRC_SEND))
 
-/* ibv_post_send(3): which types of QP have the opcode. */
-static unsigned types_of(enum ibv_wr_opcode opcode)
+/* ibv_post_send(3): which types of QP have the opcode, an int since later releases of verbs.h have more of them. */
+static unsigned types_of(int opcode)
 {
 	switch (opcode) {
 	case IBV_WR_SEND:
@@ -33,9 +33,8 @@ static unsigned types_of(enum ibv_wr_opcode opcode)
 	case IBV_WR_TSO:
 		return TYPE(IBV_QPT_UD) | TYPE(IBV_QPT_RAW_PACKET);
 	case IBV_WR_ATOMIC_WRITE:
+	case AW_NEWER_WR_FLUSH:
 		return RELIABLE;
-	case IBV_WR_DRIVER1:
-		break;
 	}
 	return ~0u; /* a driver's own, or of a newer verbs.h */
 }
@@ -69,7 +68,7 @@ static bool explain_send_queue(const struct aw_explain_queue *queue, const struc
 	if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR)
 		aw_reason_set(why, "the state is %s; posting a send needs RTS",
 			      aw_state_name(state));
-	else if (queue->type < 32 && !(types_of(wr->opcode) & TYPE(queue->type)))
+	else if (queue->type < 32 && !(types_of((int)wr->opcode) & TYPE(queue->type)))
 		aw_reason_set(why, "%s is no operation of a %s QP", aw_opcode_name(wr->opcode),
 			      aw_qp_type_name(queue->type));
 	else if (wr->num_sge < 0 || (uint32_t)wr->num_sge > queue->cap.max_send_sge)

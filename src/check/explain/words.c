@@ -64,6 +64,7 @@ const char *aw_opcode_name(enum ibv_wr_opcode opcode)
 		[IBV_WR_SEND_WITH_INV] = "IBV_WR_SEND_WITH_INV",
 		[IBV_WR_TSO] = "IBV_WR_TSO",
 		[IBV_WR_DRIVER1] = "IBV_WR_DRIVER1",
+		[AW_NEWER_WR_FLUSH] = "IBV_WR_FLUSH",
 		[IBV_WR_ATOMIC_WRITE] = "IBV_WR_ATOMIC_WRITE",
 	};
 	const char *name = opcode < AW_ARRAY_LEN(names) ? names[opcode] : NULL;
@@ -118,9 +119,10 @@ const char *aw_qp_attr_name(unsigned bit)
 const char *aw_access_name(unsigned bit)
 {
 	static const char *const names[] = {
-		"IBV_ACCESS_LOCAL_WRITE",   "IBV_ACCESS_REMOTE_WRITE", "IBV_ACCESS_REMOTE_READ",
-		"IBV_ACCESS_REMOTE_ATOMIC", "IBV_ACCESS_MW_BIND",      "IBV_ACCESS_ZERO_BASED",
-		"IBV_ACCESS_ON_DEMAND",	    "IBV_ACCESS_HUGETLB",
+		"IBV_ACCESS_LOCAL_WRITE",      "IBV_ACCESS_REMOTE_WRITE", "IBV_ACCESS_REMOTE_READ",
+		"IBV_ACCESS_REMOTE_ATOMIC",    "IBV_ACCESS_MW_BIND",	  "IBV_ACCESS_ZERO_BASED",
+		"IBV_ACCESS_ON_DEMAND",	       "IBV_ACCESS_HUGETLB",	  "IBV_ACCESS_FLUSH_GLOBAL",
+		"IBV_ACCESS_FLUSH_PERSISTENT",
 	};
 
 	return bit_name(bit, names, AW_ARRAY_LEN(names));

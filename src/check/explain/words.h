@@ -5,6 +5,10 @@
 
 #include "check/explain/explain.h"
 
+/* Values that verbs.h has from rdma-core 47 on. */
+#define AW_NEWER_WR_FLUSH 14
+#define AW_NEWER_ACCESS_FLUSH (1 << 8 | 1 << 9) /* global, persistent */
+
 #define AW_ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Names as in verbs.h. A value that verbs.h does not have gives "an unknown ...". */
