@@ -96,18 +96,53 @@ void pair_device(struct pair *pair)
 	pair->qp_pd = pair->pd;
 }
 
-static void end_make(struct pair *pair, struct end *end)
+static void end_make_qp(struct pair *pair, struct end *end)
 {
-	struct ibv_qp_init_attr attr = { .cap = pair->cap, .qp_type = IBV_QPT_RC };
+	struct ibv_qp_init_attr attr = {
+		.send_cq = end->cq, .recv_cq = end->cq, .cap = pair->cap, .qp_type = IBV_QPT_RC
+	};
 
-	EXPECT((end->channel = ibv_create_comp_channel(pair->context)) != NULL);
-	EXPECT((end->cq = ibv_create_cq(pair->context, pair->cqe, NULL, end->channel, 0)) != NULL);
-	attr.send_cq = attr.recv_cq = end->cq;
 	if (end->id) {
 		EXPECT(rdma_create_qp(end->id, pair->qp_pd, &attr) == 0);
 		end->qp = end->id->qp;
 	} else {
 		EXPECT((end->qp = ibv_create_qp(pair->qp_pd, &attr)) != NULL);
+	}
+}
+
+static void end_make_extended(struct pair *pair, struct end *end)
+{
+	struct ibv_cq_init_attr_ex cq_attr = { .cqe = pair->cqe,
+					       .channel = end->channel,
+					       .wc_flags = IBV_WC_EX_WITH_BYTE_LEN };
+	struct ibv_qp_init_attr_ex attr = {
+		.cap = pair->cap,
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = pair->qp_pd,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+
+	EXPECT((end->cq_ex = ibv_create_cq_ex(pair->context, &cq_attr)) != NULL);
+	end->cq = ibv_cq_ex_to_cq(end->cq_ex);
+	attr.send_cq = attr.recv_cq = end->cq;
+	if (end->id) {
+		EXPECT(rdma_create_qp_ex(end->id, &attr) == 0);
+		end->qp = end->id->qp;
+	} else {
+		EXPECT((end->qp = ibv_create_qp_ex(pair->context, &attr)) != NULL);
+	}
+}
+
+static void end_make(struct pair *pair, struct end *end)
+{
+	EXPECT((end->channel = ibv_create_comp_channel(pair->context)) != NULL);
+	if (pair->extended) {
+		end_make_extended(pair, end);
+	} else {
+		EXPECT((end->cq = ibv_create_cq(pair->context, pair->cqe, NULL, end->channel, 0)) !=
+		       NULL);
+		end_make_qp(pair, end);
 	}
 	EXPECT((end->memory = calloc(1, MEMORY)) != NULL);
 	EXPECT((end->mr = ibv_reg_mr(pair->pd, end->memory, MEMORY, RIGHTS)) != NULL);

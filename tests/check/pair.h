@@ -31,6 +31,7 @@ struct end {
 	struct rdma_cm_id *id; /* NULL where ibv_modify_qp connects */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq; /* of sends and receives, on the channel, not armed */
+	struct ibv_cq_ex *cq_ex; /* the same one, of an extended pair */
 	struct ibv_qp *qp;
 	char *memory;
 	struct ibv_mr *mr; /* of the memory: local and remote Writes, remote Reads */
@@ -41,6 +42,7 @@ struct pair {
 	struct ibv_qp_cap cap; /* of both QPs */
 	int cqe; /* of both CQs */
 	struct ibv_pd *qp_pd; /* the PD of the QPs: pd */
+	bool extended; /* the QPs have the ibv_wr_* calls of Sends; the CQs ibv_start_poll */
 
 	struct ibv_context *context;
 	struct ibv_pd *pd;

@@ -58,9 +58,10 @@ def place(report):
 
 def test_every_rule_has_its_program():
     rules = re.findall(r"^\tAW_RULE_(\w+)", RULES.read_text(), re.M)
-    assert sorted(rule.lower() for rule in rules) == NAMES
+    assert {rule.lower() for rule in rules} <= set(NAMES)
     for name in NAMES:
-        assert expected(name).get(name.replace("_", "-")), f"{name}.c does not say where"
+        rule = next(rule for rule, lines in expected(name).items() if lines)
+        assert name.startswith(rule.replace("-", "_")), f"{name}.c is about {rule}"
 
 
 @each_program
