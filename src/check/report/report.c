@@ -84,14 +84,25 @@ static void read_suppressions(const struct aw_check_settings *settings)
 	begun.wanted &= ~begun.suppressions.everywhere;
 }
 
-static void begin(void)
+/* "P <process>" tells the command that a process has the library. */
+static void begin_file(void)
 {
 	const char *path = secure_getenv(AW_REPORTS_ENV);
+	int fd = path ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
 
 	if (path)
 		snprintf(begun.path, sizeof(begun.path), "%s", path);
+	if (fd < 0)
+		return;
+	dprintf(fd, "P %d\n", (int)getpid());
+	close(fd);
+}
+
+static void begin(void)
+{
 	if (!getcwd(begun.directory, sizeof(begun.directory)))
 		begun.directory[0] = '\0';
+	begin_file();
 	read_wanted(aw_check_settings());
 	read_suppressions(aw_check_settings());
 }

@@ -10,13 +10,6 @@ static bool begins_with(const char *text, const char *beginning)
 	return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-const char *aw_trace_base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool is_libc(const struct aw_symbol *symbol)
 {
 	const char *module = aw_trace_base(symbol->module);

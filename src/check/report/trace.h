@@ -7,6 +7,7 @@
 #include "check/base/symbol.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #define AW_TRACE_FRAMES 24 /* more than a stack has, for inlined functions */
 
@@ -25,6 +26,11 @@ void aw_trace_name(const struct aw_stack *stack, struct aw_trace *trace);
 const struct aw_symbol *aw_trace_origin(const struct aw_trace *trace);
 
 /* The part of a path behind its last slash. */
-const char *aw_trace_base(const char *path);
+static inline const char *aw_trace_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
 
 #endif
