@@ -45,10 +45,10 @@ _anywarp_list() {
 		done
 }
 
-# Only 'run' and 'sockets' are asked: an option without its value is wrong there, so that nothing is run.
+# Only 'run', 'check' and 'sockets' are asked: an option without its value is wrong there, so that nothing is run.
 _anywarp_choice() {
 	case ${words[1]} in
-	run | sockets) "${words[0]}" "${words[1]}" "$1=" 2>&1 | sed -n 's/.* needs one of: //p' ;;
+	run | check | sockets) "${words[0]}" "${words[1]}" "$1=" 2>&1 | sed -n 's/.* needs one of: //p' ;;
 	esac
 }
 
@@ -76,7 +76,7 @@ _anywarp_argument() {
 	fi
 }
 
-# Prints where in 'words' the program begins, of run and sockets, or would begin.
+# Prints where in 'words' the program begins, of run, check and sockets, or would begin.
 _anywarp_program() {
 	local at=2
 	while ((at < ${#words[@]} - 1)); do
@@ -126,7 +126,7 @@ _anywarp() {
 	fi
 	program=$(_anywarp_program)
 	if [[ ${words[1]} != @(stat|capture) ]] && ((last >= program)) && [[ ${words[last - 1]} == -- || $word != -* ]]; then
-		[[ ${words[1]} != run && ${words[1]} != sockets ]] || _anywarp_offer_program "$program"
+		[[ ${words[1]} != @(run|check|sockets) ]] || _anywarp_offer_program "$program"
 	elif [[ $word == --*=* ]]; then
 		_anywarp_offer "$word" "${word#*=}" "$(_anywarp_values "${word%%=*}" "${word#*=}")"
 	elif [[ $word == -* ]]; then

@@ -25,6 +25,7 @@ struct cli_command {
 };
 
 extern const struct cli_command aw_cli_run;
+extern const struct cli_command aw_cli_check;
 extern const struct cli_command aw_cli_sockets;
 extern const struct cli_command aw_cli_stat;
 extern const struct cli_command aw_cli_capture;

@@ -12,6 +12,7 @@
 
 #define VERBS "libibverbs.so.1, librdmacm.so.1"
 #define SOCKETS "libanywarp-sockets.so"
+#define CHECK "libanywarp-check.so"
 #define PREFIX "ANYWARP_"
 #define NAME_LEN_MAX 32 // of the longest name
 #define TYPOS_MAX 2 // characters by which a name is taken for a mistyped one
@@ -35,6 +36,12 @@ static const struct variable settings[] = {
 	{ "ANYWARP_HOST_PATH", "auto|on|off",
 	  VERBS ", anywarp run, anywarp sockets, anywarp doctor",
 	  "when two programs of this host and one user share memory in place of TCP: after some messages, at once, or never" },
+	{ "ANYWARP_CHECK", "(the defaults)|LIST", CHECK "; set by anywarp check",
+	  "the options of anywarp check as key=value with commas between: rules, explain, halt, exit, suppress, vary, like" },
+	{ "ANYWARP_FAULTS", "(none)|PLAN", CHECK "; set by anywarp check",
+	  "the faults that occur, and where: anywarp-check(1) has the grammar" },
+	{ "ANYWARP_FAULTS_SEED", "1|NUMBER", CHECK "; set by anywarp check",
+	  "the seed of the faults that occur by chance" },
 	{ "ANYWARP_SOCKETS_RULES", "(auto)|RULES", SOCKETS ", anywarp sockets, anywarp doctor",
 	  "which sockets become iWARP, one rule a line: 'anywarp help sockets' has the grammar" },
 	{ "ANYWARP_SOCKETS_RECORD", "on|off", SOCKETS ", anywarp doctor",
@@ -45,9 +52,11 @@ static const struct variable settings[] = {
 
 // Of other programs and of the C library, and what anywarp sets for itself.
 static const struct variable others[] = {
-	{ "LD_LIBRARY_PATH", "(none)|DIRECTORIES", "ld.so; set by anywarp run, anywarp sockets",
+	{ "LD_LIBRARY_PATH", "(none)|DIRECTORIES",
+	  "ld.so; set by anywarp run, anywarp check, anywarp sockets",
 	  "anywarp's directory goes before the others" },
-	{ "LD_PRELOAD", "(none)|LIBRARIES", "ld.so; set by anywarp run, anywarp sockets",
+	{ "LD_PRELOAD", "(none)|LIBRARIES",
+	  "ld.so; set by anywarp run, anywarp check, anywarp sockets",
 	  "anywarp's library goes before the others" },
 	{ "PATH", "(the system's)|DIRECTORIES", "anywarp run, anywarp sockets, " SOCKETS,
 	  "where programs are found" },
@@ -58,6 +67,8 @@ static const struct variable others[] = {
 	  "what ibv_get_sysfs_path returns, as with rdma-core" },
 	{ "ANYWARP_PATHS", "(none)|DIRECTORY", "libanywarp-paths.so",
 	  "set by anywarp run: where the program finds its device files" },
+	{ "ANYWARP_CHECK_REPORTS", "(none)|FILE", CHECK,
+	  "set by anywarp check: where the reports for its summary go" },
 	{ "ANYWARP_SOCKETS_PROXY", "(none)|FD:INODE", SOCKETS,
 	  "set by anywarp before an exec: the socket to the program's proxy process" },
 	{ "ANYWARP_SOCKETS_FDS", "(none)|LIST", SOCKETS,

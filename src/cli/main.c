@@ -7,8 +7,8 @@
 #include <string.h>
 
 const struct cli_command *const aw_cli_commands[] = {
-	&aw_cli_run,	&aw_cli_sockets, &aw_cli_stat, &aw_cli_capture,
-	&aw_cli_doctor, &aw_cli_bench,	 &aw_cli_help, NULL,
+	&aw_cli_run,	&aw_cli_check, &aw_cli_sockets, &aw_cli_stat, &aw_cli_capture,
+	&aw_cli_doctor, &aw_cli_bench, &aw_cli_help,	NULL,
 };
 
 const struct cli_command *aw_cli_find(const char *name)

@@ -30,7 +30,7 @@ def test_the_command_is_in_the_venv(debian):
 
 def test_man_finds_the_pages(debian):
     debian.apt("install man-db")
-    for page in ("anywarp", "anywarp-sockets", "anywarp-stat", "anywarp-capture", "libanywarp-sockets"):
+    for page in ("anywarp", "anywarp-check", "anywarp-sockets", "anywarp-stat", "anywarp-capture", "libanywarp-sockets"):
         assert debian.run(f"PATH={VENV}/bin:$PATH man -w {page}").startswith(f"{VENV}/share/man/man"), page
 
 

@@ -32,11 +32,11 @@ def test_version_names_the_project():
 def test_help_lists_every_subcommand(args):
     done = anywarp(*args)
     assert done.returncode == 0
-    for name in ("run", "sockets", "stat", "capture", "doctor", "help", "--version"):
+    for name in ("run", "check", "sockets", "stat", "capture", "doctor", "help", "--version"):
         assert f"\n  {name} " in done.stdout
 
 
-@pytest.mark.parametrize("name", ["run", "sockets", "stat", "capture", "doctor", "help", "bench"])
+@pytest.mark.parametrize("name", ["run", "check", "sockets", "stat", "capture", "doctor", "help", "bench"])
 def test_help_of_a_subcommand_shows_its_usage(name):
     done = anywarp("help", name)
     assert done.returncode == 0
@@ -44,7 +44,7 @@ def test_help_of_a_subcommand_shows_its_usage(name):
     assert anywarp(name, "--help").stdout == anywarp(name, "-h").stdout == done.stdout
 
 
-@pytest.mark.parametrize("args", [("run", "--log", "info", "--help"), ("sockets", "--rule", "on", "-h", "true"),
+@pytest.mark.parametrize("args", [("run", "--log", "info", "--help"), ("check", "--halt", "--help"), ("sockets", "--rule", "on", "-h", "true"),
                                   ("stat", "--json", "--help"), ("stat", "1", "-h"), ("capture", "-w", "file", "--help")])
 def test_help_behind_other_options(args):
     done = anywarp(*args)

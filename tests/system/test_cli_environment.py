@@ -16,7 +16,7 @@ MACROS = dict(re.findall(r'#define (\w+) "(\w+)"', "\n".join(SOURCES.values())))
 READ = re.compile(r'\bgetenv\(("\w+"|[A-Z_]+)|\bsecure_getenv\(("\w+"|[A-Z_]+)')
 SETTINGS = dict(re.findall(r'\[AW_SETTING_\w+\] = \{ "(\w+)", (.*) \}', (ROOT / "src/base/setting.c").read_text()))
 # In these directories a library reads, in a process that may have more rights than its user. Of cli/ one file is one.
-LIBRARIES = ("src/core", "src/net", "src/rdmacm", "src/record", "src/ring", "src/verbs", "src/wire", "src/xsock",
+LIBRARIES = ("src/check", "src/core", "src/net", "src/rdmacm", "src/record", "src/ring", "src/verbs", "src/wire", "src/xsock",
              "src/cli/paths_")
 
 

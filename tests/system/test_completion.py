@@ -126,7 +126,7 @@ def test_environment_behind_help(offers):
     assert "environment" in offers("anywarp help e")
 
 
-@pytest.mark.parametrize("name", ["run", "sockets", "stat", "capture", "bench", "doctor"])
+@pytest.mark.parametrize("name", ["run", "check", "sockets", "stat", "capture", "bench", "doctor"])
 def test_options(offers, name):
     """All of those that the usage names."""
     usage = told("help", name).split("\n\n")[0]
@@ -141,6 +141,10 @@ def test_options(offers, name):
     ("anywarp run --log info --persona ", {"iwarp", "roce"}),
     ("anywarp run --host-path ", {"auto", "on", "off"}),
     ("anywarp sockets --rule ", {"on", "auto", "off", "rsockets"}),
+    ("anywarp check --device ", {"anywarp", "system"}),
+    ("anywarp check --halt --persona ", {"iwarp", "roce"}),
+    ("anywarp check --rules sou", {"source-changed"}),
+    ("anywarp check --exit-code ", set()),
 ])
 def test_values(offers, line, values):
     assert offers(line) == values
@@ -184,12 +188,12 @@ def test_no_process_for_seconds(offers):
     assert not offers("anywarp stat --watch ")
 
 
-@pytest.mark.parametrize("name", ["run", "sockets"])
+@pytest.mark.parametrize("name", ["run", "check", "sockets"])
 def test_each_setting_of_mpa_is_one(offers, name):
     pairs = offers(f"anywarp {name} --mpa ")
     assert {"markers=on", "crc=off", "revision=1", "ird_ord=ulp"} <= pairs
     for pair in pairs:
-        assert "no program to run" in told(name, "--mpa", pair), pair
+        assert "no program to " in told(name, "--mpa", pair), pair
 
 
 def test_a_setting_of_mpa_behind_another(offers):
@@ -198,6 +202,7 @@ def test_a_setting_of_mpa_behind_another(offers):
 
 
 @pytest.mark.parametrize("line", ["anywarp run rp", "anywarp run --log=info --persona roce -- rp",
-                                  "anywarp sockets --rule on -- rp"])
+                                  "anywarp sockets --rule on -- rp", "anywarp check --halt rp",
+                                  "anywarp check --rules leak --json file -- rp"])
 def test_programs(offers, line):
     assert "rping" in offers(line)

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// anywarp check: a program under the sanitizer for verbs. With --explain the command becomes the program; otherwise it waits for the
+// program's end, to make the summary and the exit status.
+#define _GNU_SOURCE // mkdtemp
+#include "check/base/settings.h"
+#include "cli/check_options.h"
+#include "cli/check_start.h"
+#include "cli/check_summary.h"
+#include "cli/cli.h"
+#include "cli/paths.h"
+#include "cli/run_notes.h"
+#include "cli/run_options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WHO "anywarp check"
+#define CHECK_LIB "libanywarp-check.so"
+#define REPORTS_ENV "ANYWARP_CHECK_REPORTS"
+#define DIRECTORY_PATTERN P_tmpdir "/anywarp-check-XXXXXX"
+
+// The files of one run.
+struct files {
+	char directory[sizeof(DIRECTORY_PATTERN)];
+	char reports[sizeof(DIRECTORY_PATTERN) + sizeof("/reports")]; // the library appends to it
+	FILE *json, *sarif; // NULL: not asked for
+};
+
+static bool open_output(const char *option, const char *path, FILE **output)
+{
+	if (!path)
+		return true;
+	*output = fopen(path, "we");
+	if (!*output)
+		fprintf(stderr, WHO ": %s: cannot write '%s': %s\n", option, path, strerror(errno));
+	return *output != NULL;
+}
+
+static void files_close(struct files *files)
+{
+	if (files->json)
+		fclose(files->json);
+	if (files->sarif)
+		fclose(files->sarif);
+	if (files->directory[0]) {
+		unlink(files->reports);
+		rmdir(files->directory);
+	}
+}
+
+// Those of the user are opened before the program starts, so that its run is not lost for a path that cannot be written.
+static bool files_open(const struct check_options *options, struct files *files)
+{
+	int fd;
+
+	*files = (struct files){ .json = NULL };
+	if (!open_output("--json", options->json, &files->json) ||
+	    !open_output("--sarif", options->sarif, &files->sarif))
+		return false;
+	strcpy(files->directory, DIRECTORY_PATTERN);
+	if (!mkdtemp(files->directory)) {
+		fprintf(stderr,
+			WHO ": cannot make a directory for the reports in " P_tmpdir ": %s\n",
+			strerror(errno));
+		files->directory[0] = '\0';
+		return false;
+	}
+	snprintf(files->reports, sizeof(files->reports), "%s/reports", files->directory);
+	fd = open(files->reports, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0 || setenv(REPORTS_ENV, files->reports, 1) != 0) {
+		fprintf(stderr, WHO ": cannot make the file %s: %s\n", files->reports,
+			strerror(errno));
+		return false;
+	}
+	close(fd);
+	return true;
+}
+
+static bool write_outputs(const struct files *files)
+{
+	bool is_done = true;
+
+	if (files->json && !aw_check_summary_json(files->reports, files->json)) {
+		fprintf(stderr, WHO ": cannot write the file of --json: %s\n", strerror(errno));
+		is_done = false;
+	}
+	if (files->sarif && !aw_check_summary_sarif(files->reports, files->sarif)) {
+		fprintf(stderr, WHO ": cannot write the file of --sarif: %s\n", strerror(errno));
+		is_done = false;
+	}
+	return is_done;
+}
+
+// The exit status takes the place of the program's own, which is told then.
+static int judge(const struct check_summary *summary, int status, unsigned long exit_status)
+{
+	int own = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+
+	if (WIFSIGNALED(status))
+		fprintf(stderr, WHO ": the program was ended by signal %d (%s)\n", WTERMSIG(status),
+			strsignal(WTERMSIG(status)));
+	if (!summary->faults || !exit_status)
+		return own;
+	if (!WIFSIGNALED(status) && own != 0 && own != (int)exit_status)
+		fprintf(stderr, WHO ": the program's own exit status was %d\n", own);
+	return (int)exit_status;
+}
+
+static int start(const struct check_options *options, const struct files *files)
+{
+	struct check_summary summary;
+	struct check_end end;
+	bool is_done;
+
+	aw_check_start(&options->launch, options->command, &end);
+	if (!end.was_started)
+		return end.status;
+	if (!aw_check_summary_read(files->reports, &summary)) {
+		fprintf(stderr, WHO ": cannot read the reports in %s: %s\n", files->reports,
+			strerror(errno));
+		return CLI_RUN_FAILED;
+	}
+	aw_check_summary_print(&summary);
+	is_done = write_outputs(files);
+	end.status = judge(&summary, end.status, options->exit_status);
+	return is_done ? end.status : CLI_RUN_FAILED;
+}
+
+static bool find_library(const char *dir)
+{
+	char path[PATH_MAX];
+	int len = snprintf(path, sizeof(path), "%s/" CHECK_LIB, dir);
+
+	if (len > 0 && (size_t)len < sizeof(path) && access(path, R_OK) == 0)
+		return true;
+	fprintf(stderr, WHO ": " CHECK_LIB " is not in %s: %s\n", dir, aw_libdir_remedy());
+	return false;
+}
+
+// The variables of the program, which goes on to run with them.
+static bool prepare(const struct check_options *options)
+{
+	char dir[PATH_MAX];
+
+	if (!aw_launch_environment(&options->launch, dir) || !find_library(dir) ||
+	    !aw_check_options_export(options))
+		return false;
+	if (!options->launch.keeps_libraries) {
+		aw_run_notes(WHO, options->command[0]);
+		if (aw_run_needs_device_files() && !aw_paths_export(WHO, dir))
+			return false;
+	}
+	return aw_launch_preload(WHO, dir, CHECK_LIB);
+}
+
+static int check(int argc, char **argv)
+{
+	struct check_options options;
+	struct files files;
+	int status = CLI_RUN_FAILED;
+
+	(void)argc;
+	if (!aw_check_options_parse(argv, &options))
+		return options.launch.helped ? CLI_OK : CLI_RUN_FAILED;
+	if (!prepare(&options))
+		return CLI_RUN_FAILED;
+	if (options.is_explain) {
+		unsetenv(REPORTS_ENV);
+		return aw_launch_exec(&options.launch, options.command);
+	}
+	if (files_open(&options, &files))
+		status = start(&options, &files);
+	files_close(&files);
+	return status;
+}
+
+const struct cli_command aw_cli_check = {
+	.name = "check",
+	.run = check,
+	.summary = "run an RDMA program, and report how it breaks the rules of verbs",
+	.help = "usage: anywarp check [--device anywarp|system] [--rules RULES] [--halt] [--exit-code N]\n"
+		"                     [--json FILE] [--sarif FILE] [--suppress FILE] [--explain]\n"
+		"                     [--vary SEED] [--like NAME] [--faults SPEC] [--seed N]\n"
+		"                     [--log LEVEL] [--mpa LIST] [--persona NAME] [--device-files]\n"
+		"                     [--host-path auto|on|off] [--] PROGRAM [ARGUMENTS]\n"
+		"\n"
+		"Runs PROGRAM, unmodified, under a sanitizer for verbs: each call that breaks a rule\n"
+		"is reported on standard error, with its stack, the earlier call that it conflicts\n"
+		"with, the rule and a remedy. At the end there is a summary. The processes that\n"
+		"PROGRAM starts are checked as well.\n"
+		"\n"
+		"  --device anywarp|system  run over anywarp (default), or over the system's\n"
+		"                libibverbs and librdmacm, and so on its adapters, siw and rxe\n"
+		"  --rules RULES  what to look for: all (default), none, or names with + between,\n"
+		"                as in source-changed+leak\n"
+		"  --halt        end PROGRAM at the first report\n"
+		"  --exit-code N  the exit status where there was a report (default 66); 0 leaves\n"
+		"                PROGRAM's own\n"
+		"  --json FILE   write the reports as a JSON array\n"
+		"  --sarif FILE  write the reports as SARIF 2.1.0, which code hosts show beside a\n"
+		"                change\n"
+		"  --suppress FILE  do not report what FILE names, one a line: a rule, or RULE:GLOB\n"
+		"                for the functions, source files or libraries of the call's stack\n"
+		"                that match; # begins a comment\n"
+		"  --explain     nothing but the reason, in words, of each call that fails, on\n"
+		"                standard error; cheap enough for production\n"
+		"  --vary SEED   a device that is hostile within the law: completions and events\n"
+		"                come late, early or in batches, as SEED decides, a number\n"
+		"  --like NAME   attributes and limits of that adapter: mlx5, irdma, bnxt, efa, siw\n"
+		"                or rxe\n"
+		"  --faults SPEC  faults at named places: anywarp-check(1) has the grammar\n"
+		"  --seed N      the seed of the faults that occur by chance\n"
+		"  --log LEVEL   the level of the log on standard error: error (default), warn, info\n"
+		"                or debug\n"
+		"  --mpa LIST    how PROGRAM sets up connections: see 'anywarp help run'\n"
+		"  --persona NAME  what the device shows itself as: iwarp (default) or roce\n"
+		"  --device-files  for programs that look for the device's files themselves\n"
+		"  --host-path auto|on|off  when a connection of this host moves into shared memory\n"
+		"\n"
+		"The exit status is 66, or that of --exit-code, if a rule was broken; a risk does not\n"
+		"count. Otherwise it is PROGRAM's, or 128 and the number of the signal that ended it;\n"
+		"127 when there is no such program, 126 when it cannot be executed, 125 when anywarp\n"
+		"itself failed.\n"
+		"\n"
+		"  anywarp check -- ./server\n"
+		"  anywarp check --rules leak+cq-small --sarif check.sarif -- ./client 192.0.2.7\n"
+		"  anywarp check --explain -- ./server\n",
+};

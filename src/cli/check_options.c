@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Every option is judged here, before the program starts. The plan of --faults and the name of --like are the library's to judge.
+#include "cli/check_options.h"
+
+#include "base/array.h"
+#include "base/slice.h"
+#include "check/base/settings.h"
+#include "check/report/suppress.h"
+#include "check/report/wanted.h"
+#include "cli/cli.h"
+#include "cli/run_options.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WHO "anywarp check"
+#define FAULTS_ENV "ANYWARP_FAULTS"
+#define FAULTS_SEED_ENV "ANYWARP_FAULTS_SEED"
+#define NAMES_MAX 640
+
+__attribute__((format(printf, 1, 2))) static enum launch_option refuse(const char *format, ...)
+{
+	va_list args;
+
+	fputs(WHO ": ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return LAUNCH_WRONG;
+}
+
+static enum launch_option take_device(struct check_options *options, const char *word)
+{
+	static const char *const words[] = { "anywarp", "system" };
+	size_t found;
+
+	if (!aw_slice_find(aw_slice_of(word), words, ARRAY_LEN(words), &found))
+		return refuse("--device needs one of: anywarp system");
+	options->launch.keeps_libraries = found == 1;
+	return LAUNCH_TAKEN;
+}
+
+static enum launch_option take_rules(struct check_options *options, const char *list)
+{
+	struct aw_slice wrong = { "", 0 };
+	char names[NAMES_MAX];
+	uint64_t set;
+
+	options->rules = list;
+	if (list && *list && aw_wanted_parse(aw_slice_of(list), &set, &wrong))
+		return LAUNCH_TAKEN;
+	aw_wanted_names(names, sizeof(names));
+	if (!list || !*list)
+		return refuse("--rules needs one of: all none %s", names);
+	return refuse(
+		"--rules: no rule '%.*s' at %zu: it must be all, none, or names with + between: %s",
+		(int)wrong.len, wrong.at, (size_t)(wrong.at - list) + 1, names);
+}
+
+static enum launch_option take_suppress(struct check_options *options, const char *path)
+{
+	static struct aw_suppressions suppressions;
+	char why[AW_SUPPRESS_WHY_MAX];
+
+	if (!path || !*path)
+		return refuse("--suppress needs a file with one rule, or RULE:GLOB, a line");
+	if (!aw_suppress_read(path, &suppressions, why))
+		return refuse("--suppress: %s", why);
+	options->suppress = path;
+	return LAUNCH_TAKEN;
+}
+
+static enum launch_option take_number(const char *option, const char *text, unsigned long max,
+				      unsigned long *number)
+{
+	if (!aw_slice_number(aw_slice_of(text), max, number))
+		return refuse("%s needs a number from 0 to %lu", option, max);
+	return LAUNCH_TAKEN;
+}
+
+static enum launch_option take_text(const char *option, const char *needed, const char *text,
+				    const char **taken)
+{
+	if (!text || !*text)
+		return refuse("%s needs %s", option, needed);
+	*taken = text;
+	return LAUNCH_TAKEN;
+}
+
+// How a program's device, or its peer, behaves.
+static enum launch_option take_behaviour(struct check_options *options, char ***arg)
+{
+	const char *value;
+	unsigned long number;
+
+	if (aw_launch_value(arg, "--vary", &value)) {
+		options->vary = value;
+		return take_number("--vary", value, AW_CHECK_SEED_MAX, &number);
+	}
+	if (aw_launch_value(arg, "--like", &value))
+		return take_text("--like", "the name of an adapter, for example mlx5", value,
+				 &options->like);
+	if (aw_launch_value(arg, "--faults", &value))
+		return take_text("--faults", "a plan: see anywarp-check(1)", value,
+				 &options->faults);
+	if (aw_launch_value(arg, "--seed", &value)) {
+		options->seed = value;
+		return take_number("--seed", value, AW_CHECK_SEED_MAX, &number);
+	}
+	return LAUNCH_OTHER;
+}
+
+static enum launch_option take_report(struct check_options *options, char ***arg)
+{
+	const char *value;
+
+	if (!strcmp(**arg, "--halt")) {
+		options->halt_on = true;
+		return LAUNCH_TAKEN;
+	}
+	if (aw_launch_value(arg, "--rules", &value))
+		return take_rules(options, value);
+	if (aw_launch_value(arg, "--exit-code", &value))
+		return take_number("--exit-code", value, AW_CHECK_EXIT_MAX, &options->exit_status);
+	if (aw_launch_value(arg, "--json", &value))
+		return take_text("--json", "a file to write", value, &options->json);
+	if (aw_launch_value(arg, "--sarif", &value))
+		return take_text("--sarif", "a file to write", value, &options->sarif);
+	if (aw_launch_value(arg, "--suppress", &value))
+		return take_suppress(options, value);
+	return LAUNCH_OTHER;
+}
+
+static enum launch_option take_option(struct check_options *options, char ***arg)
+{
+	const char *option = **arg, *value;
+	enum launch_option taken;
+
+	if (!strcmp(option, "--explain")) {
+		options->is_explain = true;
+		return LAUNCH_TAKEN;
+	}
+	if (aw_launch_value(arg, "--device", &value))
+		return take_device(options, value);
+	taken = take_report(options, arg);
+	if (taken != LAUNCH_OTHER) {
+		options->of_reports = options->of_reports ? options->of_reports : option;
+		return taken;
+	}
+	taken = take_behaviour(options, arg);
+	if (taken != LAUNCH_OTHER)
+		return taken;
+	taken = aw_run_option(&options->launch, arg);
+	if (taken == LAUNCH_TAKEN && strncmp(option, "--log", strlen("--log")) != 0)
+		options->of_device = options->of_device ? options->of_device : option;
+	return taken;
+}
+
+// Options that are right one by one.
+static bool check_together(const struct check_options *options)
+{
+	if (options->is_explain && options->of_reports) {
+		refuse("%.*s is about reports, and --explain makes none: leave one of the two out",
+		       (int)strcspn(options->of_reports, "="), options->of_reports);
+		return false;
+	}
+	if (options->launch.keeps_libraries && options->of_device) {
+		refuse("%.*s is of anywarp's device: leave it out, or use --device anywarp",
+		       (int)strcspn(options->of_device, "="), options->of_device);
+		return false;
+	}
+	if (options->seed && !options->faults) {
+		refuse("--seed has an effect with --faults alone: add --faults PLAN, or leave --seed out");
+		return false;
+	}
+	return true;
+}
+
+bool aw_check_options_parse(char **argv, struct check_options *options)
+{
+	char **arg = argv + 1;
+
+	*options = (struct check_options){ .launch = { .who = WHO }, .exit_status = AW_CHECK_EXIT };
+	for (; *arg && **arg == '-'; arg++) {
+		enum launch_option option;
+
+		if (!strcmp(*arg, "--")) {
+			arg++;
+			break;
+		}
+		option = take_option(options, &arg);
+		if (option == LAUNCH_OTHER)
+			options->launch.helped = aw_cli_help_asked(&aw_cli_check, *arg);
+		if (option == LAUNCH_OTHER && !options->launch.helped)
+			refuse("unknown option '%s': see 'anywarp help check'", *arg);
+		if (option != LAUNCH_TAKEN)
+			return false;
+	}
+	options->command = arg;
+	if (!check_together(options))
+		return false;
+	if (!*arg)
+		refuse("no program to check: for example 'anywarp check -- rping -s -v'");
+	return *arg != NULL;
+}
+
+// The program may change its directory. The list of settings has commas between.
+static bool find_suppress(const char *path, char absolute[PATH_MAX])
+{
+	absolute[0] = '\0';
+	if (!path)
+		return true;
+	if (!realpath(path, absolute)) {
+		refuse("--suppress: cannot find '%s': %s", path, strerror(errno));
+		return false;
+	}
+	if (strchr(absolute, ',')) {
+		refuse("--suppress: the path '%s' has a comma: give a copy of the file without one",
+		       absolute);
+		return false;
+	}
+	return true;
+}
+
+static bool set_variable(const char *name, const char *value)
+{
+	if (setenv(name, value, 1) == 0)
+		return true;
+	refuse("cannot set the environment: out of memory");
+	return false;
+}
+
+bool aw_check_options_export(const struct check_options *options)
+{
+	char list[AW_CHECK_TEXT_MAX], suppress[PATH_MAX], why[AW_CHECK_WHY_MAX];
+	struct aw_check_settings settings;
+	int len;
+
+	if (!find_suppress(options->suppress, suppress))
+		return false;
+	len = snprintf(list, sizeof(list), "rules=%s,explain=on,halt=%s,exit=%lu%s%s%s%s%s%s",
+		       options->is_explain ? "none"
+		       : options->rules	   ? options->rules
+					   : "all",
+		       options->halt_on ? "on" : "off", options->exit_status,
+		       suppress[0] ? ",suppress=" : "", suppress, options->vary ? ",vary=" : "",
+		       options->vary ? options->vary : "", options->like ? ",like=" : "",
+		       options->like ? options->like : "");
+	if (len < 0 || (size_t)len >= sizeof(list)) {
+		refuse("the options are too long: the library takes %zu bytes", sizeof(list) - 1);
+		return false;
+	}
+	if (!aw_check_settings_parse(list, &settings, why)) {
+		refuse("%s", why);
+		return false;
+	}
+	return set_variable(AW_CHECK_ENV, list) &&
+	       (!options->faults || set_variable(FAULTS_ENV, options->faults)) &&
+	       (!options->seed || set_variable(FAULTS_SEED_ENV, options->seed));
+}

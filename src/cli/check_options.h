@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The options of 'anywarp check', and the variables that they become.
+#ifndef CLI_CHECK_OPTIONS_H
+#define CLI_CHECK_OPTIONS_H
+
+#include "cli/launch.h"
+
+#include <stdbool.h>
+
+struct check_options {
+	struct launch launch;
+	bool is_explain; // the reasons of failed calls alone, without reports
+	bool halt_on;
+	unsigned long exit_status; // where a rule was broken; 0: the program's own
+	const char *rules, *suppress, *vary, *like, *faults, *seed; // NULL: not given
+	const char *json, *sarif; // paths of files, likewise
+	const char *of_reports; // the first option that wants reports, likewise
+	const char *of_device; // the first option that is of anywarp's device alone, likewise
+	char **command; // ended by NULL
+};
+
+// Reads the options. False after an error, which was printed, and where the help was asked for.
+__attribute__((warn_unused_result)) bool aw_check_options_parse(char **argv,
+								struct check_options *options);
+
+// Sets ANYWARP_CHECK, ANYWARP_FAULTS and ANYWARP_FAULTS_SEED. False after an error, which was printed.
+__attribute__((warn_unused_result)) bool aw_check_options_export(
+	const struct check_options *options);
+
+#endif
