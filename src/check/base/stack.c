@@ -55,13 +55,23 @@ __attribute__((constructor(101))) static void stack_begin(void)
 	backtrace(pc, 1);
 }
 
+/* The frame of aw_stack_take's caller. Below it there may be a wrapper of backtrace(3), as AddressSanitizer has one. */
+static int find_caller(void *const *pc, int frames, const void *caller)
+{
+	for (int i = 0; i < frames; i++)
+		if (pc[i] == caller)
+			return i;
+	return 1;
+}
+
 __attribute__((noinline)) void aw_stack_take(struct aw_stack *stack)
 {
 	void *pc[AW_STACK_FRAMES + OWN_FRAMES_MAX];
 	int saved = errno, frames = backtrace(pc, AW_STACK_FRAMES + OWN_FRAMES_MAX);
+	int first = find_caller(pc, frames, __builtin_return_address(0));
 
 	stack->frames = 0;
-	for (int i = 1; i < frames && stack->frames < AW_STACK_FRAMES; i++) {
+	for (int i = first; i < frames && stack->frames < AW_STACK_FRAMES; i++) {
 		uintptr_t address = (uintptr_t)pc[i];
 
 		if (address < own.begin || address >= own.end)

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -56,6 +57,22 @@ static void add_module(uintptr_t address, struct aw_symbol *symbol)
 		snprintf(symbol->function, sizeof(symbol->function), "%s", info.dli_sname);
 }
 
+/* A program of C++ has the function that makes its names readable. */
+static void demangle(struct aw_symbol *symbol)
+{
+	char *(*read_name)(const char *name, char *output, size_t *len, int *status);
+	char *name;
+	int status;
+
+	if (strncmp(symbol->function, "_Z", 2) != 0)
+		return;
+	*(void **)&read_name = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+	name = read_name ? read_name(symbol->function, NULL, NULL, &status) : NULL;
+	if (name)
+		snprintf(symbol->function, sizeof(symbol->function), "%s", name);
+	free(name);
+}
+
 size_t aw_symbol_find(const void *pc, struct aw_symbol symbols[AW_SYMBOL_INLINED_MAX])
 {
 	uintptr_t address = (uintptr_t)pc - 1; /* in the call that returns to pc */
@@ -67,8 +84,10 @@ size_t aw_symbol_find(const void *pc, struct aw_symbol symbols[AW_SYMBOL_INLINED
 		memset(&symbols[0], 0, sizeof(symbols[0]));
 		found = 1;
 	}
-	for (size_t i = 0; i < found; i++)
+	for (size_t i = 0; i < found; i++) {
 		add_module(address, &symbols[i]);
+		demangle(&symbols[i]);
+	}
 	pthread_mutex_unlock(&lock);
 	return found;
 }
