@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define NAMES_MAX 640
+#define OBJECT_MAX 128
 /*
  * A frame is three strings, of which JSON may make each byte six, and a message stands in each form once. Beside the frames there
  * are the texts of the rule, in all below 8 KiB.
@@ -44,7 +45,7 @@ static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The report that is made. Guarded by the lock. */
 static struct {
-	char message[AW_REPORT_MESSAGE_MAX];
+	char object[OBJECT_MAX], message[AW_REPORT_MESSAGE_MAX];
 	struct aw_trace at, earlier[AW_REPORT_EARLIER];
 	char bytes[2 * FORM_BYTES_MAX];
 	bool file_failed; /* the command's file could not be written to, which was told */
@@ -215,11 +216,12 @@ static void name_report(const struct aw_report *report, const struct aw_stack *a
 		.rule = report->rule,
 		.pid = getpid(),
 		.tid = (int)syscall(SYS_gettid),
-		.object = report->object ? report->object : "",
+		.object = made.object,
 		.message = made.message,
 		.at = &made.at,
 		.directory = begun.directory,
 	};
+	snprintf(made.object, sizeof(made.object), "%s", report->object ? report->object : "");
 	aw_trace_name(at, &made.at);
 	for (unsigned i = 0; i < AW_REPORT_EARLIER && report->earlier[i].stack; i++) {
 		aw_trace_name(report->earlier[i].stack, &made.earlier[i]);

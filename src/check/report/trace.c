@@ -43,11 +43,11 @@ static bool is_passed_through(const struct aw_symbol *symbol)
 
 void aw_trace_name(const struct aw_stack *stack, struct aw_trace *trace)
 {
+	static struct aw_symbol names[AW_SYMBOL_INLINED_MAX];
 	bool is_main = false;
 
 	trace->frames = 0;
 	for (unsigned i = 0; i < stack->frames && !is_main; i++) {
-		struct aw_symbol names[AW_SYMBOL_INLINED_MAX];
 		size_t count = aw_symbol_find(stack->pc[i], names);
 
 		for (size_t j = 0; j < count && trace->frames < AW_TRACE_FRAMES; j++) {

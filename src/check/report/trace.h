@@ -16,7 +16,10 @@ struct aw_trace {
 	struct aw_symbol frame[AW_TRACE_FRAMES];
 };
 
-/* Names the stack's frames down to main, or to the function that a thread began with. */
+/*
+ * Names the stack's frames down to main, or to the function that a thread began with. One thread at a time calls it: a part of its
+ * memory is static, since a program's thread may have a small stack.
+ */
 void aw_trace_name(const struct aw_stack *stack, struct aw_trace *trace);
 
 /*
