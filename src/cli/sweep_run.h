@@ -30,7 +30,6 @@ struct sweep_place {
 
 struct sweep_run {
 	struct sweep_place place; // nth 0: no call fails
-	unsigned number;
 	pid_t pid; // 0: not started, or over
 	bool is_verify; // the process is --verify's
 	bool is_late; // the time was over

@@ -117,6 +117,23 @@ static void call__by_its_name(void **state)
 	assert_int_equal(run_with("ibv_reg_mr:nth=2:error=EAGAIN", calls), 0);
 }
 
+static int calls_of_a_pattern(void)
+{
+	int err = 0;
+
+	EXPECT(!aw_fault_call("rdma_listen", &err) && !err);
+	EXPECT(aw_fault_call("ibv_dereg_mr", &err) && err == EBUSY);
+	EXPECT(aw_fault_call("ibv_reg_mr", &err) && err == ENOMEM);
+	EXPECT(aw_fault_call("rdma_connect", &err) && err == EIO);
+	return 0;
+}
+
+static void call__by_a_pattern(void **state)
+{
+	(void)state;
+	assert_int_equal(run_with("ibv_*_mr,rdma_c*:error=EIO", calls_of_a_pattern), 0);
+}
+
 static int slow_call(void)
 {
 	int64_t before = aw_now_ns();
@@ -295,6 +312,7 @@ int main(void)
 		cmocka_unit_test(planned__without_a_plan),
 		cmocka_unit_test(planned__with_a_wrong_plan),
 		cmocka_unit_test(call__by_its_name),
+		cmocka_unit_test(call__by_a_pattern),
 		cmocka_unit_test(call__slow),
 		cmocka_unit_test(post__in_the_middle_of_a_list),
 		cmocka_unit_test(completion__of_an_operation),

@@ -179,6 +179,13 @@ static void send_signal(const struct aw_fault *fault)
 	kill(getpid(), signal_of(fault));
 }
 
+static int usual_errno(const char *name)
+{
+	int index = aw_fault_name_find(aw_slice_of(name));
+
+	return index >= 0 ? aw_fault_name_errno((unsigned)index) : EINVAL;
+}
+
 /* What happens to a call, by all faults of its function together. */
 struct outcome {
 	int err; /* 0: it does not fail */
@@ -203,7 +210,7 @@ static struct outcome call_outcome(const char *name, unsigned wrs)
 			continue;
 		outcome.delay_ns += fault->delay_ns;
 		if (fault->err && !outcome.err) {
-			outcome.err = fault->err;
+			outcome.err = fault->is_usual ? usual_errno(name) : fault->err;
 			outcome.wr = fault->wr ? fault->wr - 1 : 0;
 		}
 	}

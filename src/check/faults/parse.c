@@ -190,6 +190,7 @@ static bool read_function(struct aw_fault_parse *parse, struct aw_slice place)
 		parse->fault->kind = AW_FAULT_CALL;
 		parse->fault->name = place;
 		parse->fault->err = aw_fault_name_errno(i);
+		parse->fault->is_usual = memchr(place.at, '*', place.len) != NULL;
 		parse->allowed = AW_KEYS_WHEN | AW_KEY_BIT(AW_KEY_ERROR) | AW_KEY_BIT(AW_KEY_DELAY);
 		if (strncmp(name, "ibv_post_", strlen("ibv_post_")) == 0)
 			parse->allowed |= AW_KEY_BIT(AW_KEY_WR);
@@ -322,6 +323,8 @@ static bool finish(struct aw_fault_parse *parse)
 	if (fault->kind == AW_FAULT_SELF && is_given(parse, AW_KEY_DIRECTION) && !fault->at_byte)
 		return aw_fault_fail(parse, parse->where[AW_KEY_DIRECTION],
 				     "needs the byte, as in byte=1MB");
+	if (is_given(parse, AW_KEY_ERROR) || is_given(parse, AW_KEY_DELAY))
+		fault->is_usual = false;
 	/* A call that is slow fails only where the user says so. */
 	if (fault->kind == AW_FAULT_CALL && fault->delay_ns && !is_given(parse, AW_KEY_ERROR))
 		fault->err = 0;

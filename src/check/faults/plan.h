@@ -71,6 +71,7 @@ struct aw_fault {
 	struct aw_fault_when when;
 	struct aw_slice name; /* CALL; SELF, where empty is any function */
 	int err; /* CALL: 0 fails not, but may be slow; CM: the event's status */
+	bool is_usual; /* CALL of several functions: each fails with what is usual for it, rather than with err */
 	uint64_t delay_ns; /* CALL, CM_LATE */
 	unsigned wr; /* CALL of a post: the WR of the list that fails, from 1; 0: the first */
 	enum ibv_wc_status status;
