@@ -94,7 +94,7 @@ static void print_repeat(const struct cli_sweep *sweep, const struct sweep_run *
 void aw_sweep_table(const struct cli_sweep *sweep, const struct sweep_run *runs, size_t count,
 		    uint64_t left_out)
 {
-	bool any = false;
+	const struct sweep_run *bad = NULL;
 
 	printf("%-*s %s\n", PLACE_WIDTH, "call that fails", "outcome");
 	for (size_t i = 0; i < count; i++) {
@@ -103,12 +103,12 @@ void aw_sweep_table(const struct cli_sweep *sweep, const struct sweep_run *runs,
 		aw_sweep_place_write(&runs[i].place, place, sizeof(place));
 		aw_sweep_run_tell(&runs[i], words, sizeof(words));
 		printf("%-*s %s\n", PLACE_WIDTH, place, words);
-		any |= is_bad(&runs[i]);
+		if (!bad && is_bad(&runs[i]))
+			bad = &runs[i];
 	}
 	print_numbers(runs, count, left_out);
-	if (any)
-		printf("\nTo see one of those again:\n");
-	for (size_t i = 0; i < count; i++)
-		if (is_bad(&runs[i]))
-			print_repeat(sweep, &runs[i]);
+	if (bad) {
+		printf("\nTo see one of these again, the first for example:\n");
+		print_repeat(sweep, bad);
+	}
 }

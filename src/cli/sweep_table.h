@@ -13,7 +13,7 @@ void aw_sweep_progress(const struct sweep_run *run, size_t done, size_t count);
 // Clears the progress bar, if there is one.
 void aw_sweep_progress_end(void);
 
-// Prints the table, the numbers of each outcome, and how each bad run is repeated. left_out: calls that no run had fail.
+// Prints the table, the numbers of each outcome, and how a bad run is repeated. left_out: calls that no run had fail.
 void aw_sweep_table(const struct cli_sweep *sweep, const struct sweep_run *runs, size_t count,
 		    uint64_t left_out);
 

@@ -98,8 +98,8 @@ static void seed_read(const char *text)
 
 static void file_read(const char *path)
 {
-	file = path ? aw_fault_counts_map(path) : NULL;
-	if (path && !file)
+	file = path && *path ? aw_fault_counts_map(path) : NULL;
+	if (path && *path && !file)
 		aw_log(AW_LOG_ERROR, AW_FAULTS_COUNT_ENV " is '%s': %s: no call is counted", path,
 		       strerror(errno));
 }
