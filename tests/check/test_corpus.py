@@ -51,8 +51,9 @@ def check(name, side, folder):
 
 
 def place(report):
-    """The innermost call of the program: its file's name and line."""
-    frame = report["at"][0]
+    """The innermost call of the program: its file's name and line. The inline functions of the headers are not its own."""
+    frame = next(frame for frame in report["stack"]
+                 if frame.get("file") and not re.search(r"/(infiniband|rdma)/|/src/", frame["file"]))
     return pathlib.Path(frame["file"]).name, frame["line"]
 
 

@@ -56,6 +56,13 @@ static void overlap_report(const struct aw_wr *wr, const struct aw_span *span,
 		  end - start, start, use_of(wr), wr->wr_id, use_of(other->wr), other->wr->wr_id);
 }
 
+/* A fenced send begins when the Reads and atomics before it are complete: it may use what they write. */
+static bool is_behind_fence(const struct aw_wr *wr, const struct aw_wr *earlier)
+{
+	return wr->is_fenced && wr->owner == earlier->owner && !earlier->is_recv &&
+	       aw_wr_writes(earlier);
+}
+
 /* Puts the span into its tree; true: it shares bytes with another one, one of which is written. */
 static bool span_track(struct aw_wr *wr, struct aw_piece *piece, bool is_sink)
 {
@@ -67,7 +74,8 @@ static bool span_track(struct aw_wr *wr, struct aw_piece *piece, bool is_sink)
 		other = aw_span_overlapping(&sources, span->start, span->end);
 	if (other && other->wr != wr) {
 		wr->is_shared = other->wr->is_shared = true;
-		overlap_report(wr, span, other);
+		if (!is_behind_fence(wr, other->wr))
+			overlap_report(wr, span, other);
 	}
 	aw_span_insert(is_sink ? &sinks : &sources, span);
 	atomic_fetch_add_explicit(&tracked, 1, memory_order_relaxed);

@@ -252,6 +252,7 @@ void aw_post_send_begin(struct aw_qp *qp, const struct ibv_send_wr *wr)
 						  .is_signaled = qp->is_all_signaled ||
 								 wr->send_flags & IBV_SEND_SIGNALED,
 						  .is_inline = wr->send_flags & IBV_SEND_INLINE,
+						  .is_fenced = wr->send_flags & IBV_SEND_FENCE,
 						  .sges = wr->sg_list,
 						  .sge_count = wr->num_sge,
 					  });

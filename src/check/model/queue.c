@@ -40,11 +40,10 @@ static void signaled_add(struct aw_queue *queue, int count)
 		atomic_fetch_add_explicit(queue->due, (unsigned)count, memory_order_relaxed);
 }
 
-static bool is_sink(const struct aw_wr_posted *posted)
+bool aw_wr_writes(const struct aw_wr *wr)
 {
-	return posted->is_recv || posted->opcode == IBV_WR_RDMA_READ ||
-	       posted->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	       posted->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	return wr->is_recv || wr->opcode == IBV_WR_RDMA_READ ||
+	       wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
 void aw_queue_push(struct aw_queue *queue, const struct aw_wr_posted *posted)
@@ -64,11 +63,12 @@ void aw_queue_push(struct aw_queue *queue, const struct aw_wr_posted *posted)
 	wr->opcode = posted->opcode;
 	wr->is_recv = posted->is_recv;
 	wr->is_signaled = posted->is_signaled;
+	wr->is_fenced = posted->is_fenced;
 	wr->pieces = pieces;
 	aw_stack_take(&wr->posted);
 	for (unsigned i = 0; i < pieces; i++)
-		aw_piece_begin(wr, &wr->piece[i], &posted->sges[i], is_sink(posted));
-	wr->sum = is_sink(posted) ? 0 : aw_pieces_sum(wr);
+		aw_piece_begin(wr, &wr->piece[i], &posted->sges[i], aw_wr_writes(wr));
+	wr->sum = aw_wr_writes(wr) ? 0 : aw_pieces_sum(wr);
 	*queue_at(queue, queue->count++) = wr;
 	if (wr->is_signaled)
 		signaled_add(queue, 1);

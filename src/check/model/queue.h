@@ -34,6 +34,7 @@ struct aw_wr {
 	const struct aw_object *owner; /* the QP or SRQ */
 	enum ibv_wr_opcode opcode; /* of a send */
 	bool is_recv, is_signaled;
+	bool is_fenced; /* it begins behind the Reads and atomics that were posted before it */
 	bool is_done; /* its completion was polled while an earlier one is still under way */
 	bool is_shared; /* another WR uses bytes of it, one of both to write; under the spans' lock */
 	uint64_t sum; /* over its sources */
@@ -50,13 +51,16 @@ struct aw_queue {
 	atomic_uint *due; /* the CQ's count of these; NULL: it is not counted */
 };
 
+/* Whether the device writes the WR's memory. */
+bool aw_wr_writes(const struct aw_wr *wr);
+
 /* What a post says of one WR. */
 struct aw_wr_posted {
 	const struct aw_object *owner;
 	const void *posted_as;
 	uint64_t wr_id;
 	enum ibv_wr_opcode opcode;
-	bool is_recv, is_signaled, is_inline;
+	bool is_recv, is_signaled, is_inline, is_fenced;
 	const struct ibv_sge *sges;
 	int sge_count;
 };
