@@ -2,6 +2,7 @@
 // Devices: a context's ops become the hooks' when it is first seen, which may be in another call than ibv_open_device, since
 // librdmacm opens devices by itself.
 #include "check/hook/ops.h"
+#include "check/hook/vary.h"
 #include "check/report/report.h"
 
 #include <assert.h>
@@ -16,6 +17,23 @@ struct aw_context *aw_ops_get(const struct ibv_context *context)
 
 	assert(device); /* its ops are not called but by a context that was seen */
 	return device;
+}
+
+static int query_device_ex(struct ibv_context *context,
+			   const struct ibv_query_device_ex_input *input,
+			   struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	struct aw_context *device;
+	int err;
+
+	aw_inside_enter();
+	device = aw_ops_get(context);
+	err = device->extended.query_device_ex(context, input, attr, attr_size);
+	if (err == 0 && aw_hook_like())
+		aw_like_limit_device(aw_hook_like(), &attr->orig_attr);
+	aw_object_put(&device->object);
+	aw_inside_leave();
+	return err;
 }
 
 static void extended_replace(struct verbs_context *context)
@@ -34,6 +52,8 @@ static void extended_replace(struct verbs_context *context)
 		context->dealloc_td = aw_op_dealloc_td;
 	if (context->alloc_parent_domain)
 		context->alloc_parent_domain = aw_op_alloc_parent_domain;
+	if (context->query_device_ex)
+		context->query_device_ex = query_device_ex;
 	if (context->reg_dm_mr)
 		context->reg_dm_mr = aw_op_reg_dm_mr;
 }
@@ -49,7 +69,8 @@ void aw_hook_context(struct ibv_context *context)
 		return;
 	}
 	aw_object_put(shadow ? &shadow->object : NULL);
-	(void)aw_real()->ibv_query_device(context, &attr);
+	if (aw_real()->ibv_query_device(context, &attr) == 0 && aw_hook_like())
+		aw_like_limit_device(aw_hook_like(), &attr);
 	pthread_mutex_lock(&lock);
 	if (context->ops.poll_cq != aw_op_poll_cq && aw_context_add(context, &attr)) {
 		context->ops.poll_cq = aw_op_poll_cq;
@@ -122,6 +143,21 @@ int ibv_close_device(struct ibv_context *context)
 	aw_object_put(object);
 	aw_inside_leave();
 	return rc;
+}
+
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	int err;
+
+	aw_inside_enter();
+	aw_hook_context(context);
+	err = aw_hook_may("ibv_query_device") ? aw_real()->ibv_query_device(context, attr) : errno;
+	if (err)
+		aw_hook_failed("ibv_query_device", err);
+	else if (aw_hook_like())
+		aw_like_limit_device(aw_hook_like(), attr);
+	aw_inside_leave();
+	return err;
 }
 
 /* That a CQ is overrun, only the device knows. */

@@ -3,6 +3,7 @@
 #include "check/explain/explain.h"
 #include "check/faults/faults.h"
 #include "check/hook/ops.h"
+#include "check/hook/vary.h"
 #include "check/model/qp.h"
 #include "check/report/report.h"
 
@@ -61,7 +62,8 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 
 	aw_inside_enter();
 	aw_hook_context(context);
-	if (aw_hook_may("ibv_create_cq"))
+	if (aw_like_allows(aw_hook_like() ? aw_like_check_create_cq(aw_hook_like(), cqe) : 0) &&
+	    aw_hook_may("ibv_create_cq"))
 		cq = aw_real()->ibv_create_cq(context, cqe, cq_context, channel, comp_vector);
 	if (cq)
 		aw_cq_add(cq, channel);
@@ -78,7 +80,9 @@ struct ibv_cq_ex *aw_op_create_cq_ex(struct ibv_context *context, struct ibv_cq_
 
 	aw_inside_enter();
 	device = aw_ops_get(context);
-	if (aw_hook_may("ibv_create_cq_ex"))
+	if (aw_like_allows(aw_hook_like() ? aw_like_check_create_cq(aw_hook_like(), (int)attr->cqe)
+					  : 0) &&
+	    aw_hook_may("ibv_create_cq_ex"))
 		cq = device->extended.create_cq_ex(context, attr);
 	if (cq) {
 		aw_cq_add(ibv_cq_ex_to_cq(cq), attr->channel);
@@ -112,11 +116,12 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 static void cq_events_settle(struct aw_cq *cq)
 {
 	char name[AW_OBJECT_NAME_MAX];
-	unsigned unacked;
+	unsigned unacked, spurious;
 
 	pthread_mutex_lock(&cq->lock);
 	unacked = cq->events_unacked;
-	cq->events_unacked = 0;
+	spurious = cq->events_spurious;
+	cq->events_unacked = cq->events_spurious = 0;
 	pthread_mutex_unlock(&cq->lock);
 	if (!unacked)
 		return;
@@ -128,7 +133,7 @@ static void cq_events_settle(struct aw_cq *cq)
 			.earlier = { { "the last event was got here", &cq->event_got } } },
 		"%s is destroyed with %u event%s unacknowledged: without the checker the call would wait for ever",
 		name, unacked, unacked == 1 ? "" : "s");
-	aw_real()->ibv_ack_cq_events(cq->cq, unacked);
+	aw_real()->ibv_ack_cq_events(cq->cq, unacked - spurious);
 }
 
 int ibv_destroy_cq(struct ibv_cq *cq)
@@ -190,10 +195,37 @@ static void sleep_judge(const struct ibv_comp_channel *channel)
 	aw_object_put(&sleeper.cq->object);
 }
 
+/* The program is given an event of the CQ. */
+static void event_got(struct ibv_cq *cq)
+{
+	struct aw_cq *shadow = aw_cq_get(cq);
+
+	if (!shadow)
+		return;
+	aw_vary_cq_event(shadow);
+	pthread_mutex_lock(&shadow->lock);
+	shadow->events_unacked++;
+	shadow->is_armed = shadow->arm_needs_poll = false;
+	aw_stack_take(&shadow->event_got);
+	pthread_mutex_unlock(&shadow->lock);
+	aw_object_put(&shadow->object);
+}
+
+static int event_get(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
+{
+	struct aw_cq *shadow = aw_vary_channel_event(channel);
+
+	if (!shadow)
+		return aw_real()->ibv_get_cq_event(channel, cq, cq_context);
+	*cq = shadow->cq;
+	*cq_context = shadow->cq->cq_context;
+	aw_object_put(&shadow->object);
+	return 0;
+}
+
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
 	struct aw_object *object;
-	struct aw_cq *shadow;
 	int rc = -1;
 
 	aw_inside_enter();
@@ -201,21 +233,14 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void 
 	if (object)
 		(void)aw_object_enter(object, false);
 	sleep_judge(channel);
+	aw_vary_pause(AW_VARY_EVENT);
 	if (aw_hook_may("ibv_get_cq_event"))
-		rc = aw_real()->ibv_get_cq_event(channel, cq, cq_context);
-	if (rc == 0) {
-		shadow = aw_cq_get(*cq);
-		if (shadow) {
-			pthread_mutex_lock(&shadow->lock);
-			shadow->events_unacked++;
-			shadow->is_armed = shadow->arm_needs_poll = false;
-			aw_stack_take(&shadow->event_got);
-			pthread_mutex_unlock(&shadow->lock);
-			aw_object_put(&shadow->object);
-		}
-	} else if (errno != EAGAIN && errno != EINTR) {
+		rc = event_get(channel, cq, cq_context);
+	if (rc == 0)
+		event_got(*cq);
+	else if (errno != EAGAIN && errno != EINTR)
 		aw_hook_failed("ibv_get_cq_event", errno);
-	}
+	aw_vary_pause(AW_VARY_EVENT);
 	if (object)
 		aw_object_leave(object);
 	aw_object_put(object);
@@ -226,17 +251,21 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void 
 void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
 	struct aw_cq *shadow;
+	unsigned int real = nevents;
 
 	aw_inside_enter();
 	shadow = aw_cq_get(cq);
 	if (shadow) {
 		pthread_mutex_lock(&shadow->lock);
+		real -= shadow->events_spurious < nevents ? shadow->events_spurious : nevents;
+		shadow->events_spurious -= nevents - real;
 		shadow->events_unacked -= nevents < shadow->events_unacked ? nevents
 									   : shadow->events_unacked;
 		pthread_mutex_unlock(&shadow->lock);
 		aw_object_put(&shadow->object);
 	}
-	aw_real()->ibv_ack_cq_events(cq, nevents);
+	if (real)
+		aw_real()->ibv_ack_cq_events(cq, real);
 	aw_inside_leave();
 }
 
@@ -252,11 +281,13 @@ int aw_op_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 
 	const bool awaits = shadow && shadow->channel && aw_cq_awaits(cq);
 
+	aw_vary_pause(AW_VARY_ARM);
 	err = aw_hook_may("ibv_req_notify_cq") ? device->ops.req_notify_cq(cq, solicited_only)
 					       : errno;
 	if (err) {
 		aw_hook_failed("ibv_req_notify_cq", err);
 	} else if (shadow) {
+		aw_vary_cq_armed(shadow, solicited_only);
 		pthread_mutex_lock(&shadow->lock);
 		shadow->is_armed = true;
 		shadow->arm_needs_poll = awaits;
@@ -281,6 +312,25 @@ static void failure_explain(const struct ibv_wc *wc)
 	aw_explain_log("ibv_poll_cq", why);
 }
 
+/* The completions that the program is given now; the plan of faults may change them. */
+static int completions_get(const struct aw_context *device, struct aw_cq *shadow, struct ibv_cq *cq,
+			   int max, struct ibv_wc *wc)
+{
+	const uint32_t ask = shadow && max > 0 ? aw_vary_cq_poll(shadow, (uint32_t)max)
+					       : (uint32_t)max;
+	int count = max > 0 && ask == 0 ? 0 : device->ops.poll_cq(cq, (int)ask, wc);
+
+	if (shadow)
+		aw_vary_cq_polled(shadow, wc, count);
+	for (int i = 0; i < count && aw_fault_planned(); i++) {
+		enum ibv_wc_status status;
+
+		if (aw_fault_completion(&wc[i], &status))
+			wc[i].status = status;
+	}
+	return count;
+}
+
 int aw_op_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 {
 	struct aw_context *device;
@@ -292,12 +342,9 @@ int aw_op_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	shadow = aw_cq_get(cq);
 	if (shadow && aw_object_enter(&shadow->object, false))
 		shadow->arm_needs_poll = false;
-	count = device->ops.poll_cq(cq, num_entries, wc);
+	aw_vary_pause(AW_VARY_POLL);
+	count = completions_get(device, shadow, cq, num_entries, wc);
 	for (int i = 0; i < count; i++) {
-		enum ibv_wc_status status;
-
-		if (aw_fault_planned() && aw_fault_completion(&wc[i], &status))
-			wc[i].status = status;
 		failure_explain(&wc[i]);
 		aw_cq_completed(cq, &wc[i]);
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The extended interface of a CQ: ibv_start_poll, ibv_next_poll and ibv_end_poll. The readers stay the device's own.
 #include "check/hook/ops.h"
+#include "check/hook/vary.h"
 #include "check/model/qp.h"
 
 #include <errno.h>
@@ -56,9 +57,13 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	shadow = aw_cq_get(ibv_cq_ex_to_cq(cq));
 	if (shadow) {
 		shadow->arm_needs_poll = false;
-		err = shadow->extended.start_poll(cq, attr);
-		if (err == 0)
+		aw_vary_pause(AW_VARY_POLL);
+		shadow->vary_left = aw_vary_cq_poll(shadow, UINT32_MAX);
+		err = shadow->vary_left ? shadow->extended.start_poll(cq, attr) : ENOENT;
+		if (err == 0) {
+			aw_vary_cq_gave(shadow);
 			current_complete(shadow, cq);
+		}
 		aw_object_put(&shadow->object);
 	}
 	aw_inside_leave();
@@ -73,7 +78,7 @@ static int next_poll(struct ibv_cq_ex *cq)
 	aw_inside_enter();
 	shadow = aw_cq_get(ibv_cq_ex_to_cq(cq));
 	if (shadow) {
-		err = shadow->extended.next_poll(cq);
+		err = --shadow->vary_left ? shadow->extended.next_poll(cq) : ENOENT;
 		if (err == 0)
 			current_complete(shadow, cq);
 		aw_object_put(&shadow->object);

@@ -3,6 +3,7 @@
 
 #include "check/explain/explain.h"
 #include "check/faults/faults.h"
+#include "check/vary/vary.h"
 
 #include <errno.h>
 
@@ -10,6 +11,7 @@ bool aw_hook_may(const char *call)
 {
 	int err;
 
+	aw_vary_pause(AW_VARY_OBJECT);
 	if (!aw_fault_call(call, &err))
 		return true;
 	errno = err;

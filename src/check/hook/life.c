@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // What happens once in a process: forks, and its end, where what was never destroyed is told.
 #include "check/base/inside.h"
+#include "check/base/settings.h"
 #include "check/model/cm.h"
 #include "check/model/object.h"
 #include "check/model/queue.h"
 #include "check/model/registered.h"
 #include "check/report/report.h"
+#include "check/vary/vary.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -26,6 +28,8 @@ static void child_begin(void)
 
 __attribute__((constructor)) static void process_begin(void)
 {
+	if (aw_check_settings()->vary_on)
+		aw_vary_begin(aw_check_settings()->vary_seed);
 	(void)pthread_atfork(aw_objects_fork_begin, fork_end, child_begin);
 }
 

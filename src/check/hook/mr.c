@@ -2,6 +2,7 @@
 // PDs, thread domains, MRs and MWs.
 #include "check/explain/explain.h"
 #include "check/hook/ops.h"
+#include "check/hook/vary.h"
 #include "check/model/queue.h"
 #include "check/model/registered.h"
 
@@ -124,12 +125,18 @@ static struct ibv_mr *mr_reg_failed(const struct ibv_pd *pd, const void *addr, s
 	return NULL;
 }
 
+static bool like_allows_mr(size_t length, unsigned access)
+{
+	return aw_like_allows(aw_hook_like() ? aw_like_check_reg_mr(aw_hook_like(), length, access)
+					     : 0);
+}
+
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
 	struct ibv_mr *mr = NULL;
 
 	aw_inside_enter();
-	if (aw_hook_may("ibv_reg_mr"))
+	if (like_allows_mr(length, (unsigned)access) && aw_hook_may("ibv_reg_mr"))
 		mr = aw_real()->ibv_reg_mr(pd, addr, length, access);
 	if (mr)
 		aw_mr_add(mr, (uintptr_t)addr, (unsigned)access, true);
@@ -145,7 +152,7 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 	struct ibv_mr *mr = NULL;
 
 	aw_inside_enter();
-	if (aw_hook_may("ibv_reg_mr_iova"))
+	if (like_allows_mr(length, (unsigned)access) && aw_hook_may("ibv_reg_mr_iova"))
 		mr = aw_real()->ibv_reg_mr_iova(pd, addr, length, iova, access);
 	if (mr)
 		aw_mr_add(mr, iova, (unsigned)access, true);
@@ -161,7 +168,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	struct ibv_mr *mr = NULL;
 
 	aw_inside_enter();
-	if (aw_hook_may("ibv_reg_mr_iova2"))
+	if (like_allows_mr(length, access) && aw_hook_may("ibv_reg_mr_iova2"))
 		mr = aw_real()->ibv_reg_mr_iova2(pd, addr, length, iova, access);
 	if (mr)
 		aw_mr_add(mr, iova, access, true);
@@ -273,7 +280,8 @@ struct ibv_mw *aw_op_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 	aw_inside_enter();
 	device = aw_ops_get(pd->context);
-	if (aw_hook_may("ibv_alloc_mw"))
+	if (aw_like_allows(aw_hook_like() ? aw_like_check_alloc_mw(aw_hook_like()) : 0) &&
+	    aw_hook_may("ibv_alloc_mw"))
 		mw = device->ops.alloc_mw(pd, type);
 	if (mw)
 		aw_plain_add(AW_KIND_MW, mw, pd->context);

@@ -3,6 +3,7 @@
 #include "check/explain/explain.h"
 #include "check/faults/faults.h"
 #include "check/hook/ops.h"
+#include "check/hook/vary.h"
 #include "check/model/post.h"
 #include "check/report/report.h"
 
@@ -28,7 +29,8 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 	aw_inside_enter();
 	aw_hook_context(pd->context);
-	if (aw_hook_may("ibv_create_qp"))
+	if (aw_like_allows(aw_hook_like() ? aw_like_check_create_qp(aw_hook_like(), attr) : 0) &&
+	    aw_hook_may("ibv_create_qp"))
 		qp = aw_real()->ibv_create_qp(pd, attr);
 	if (qp)
 		aw_qp_add(qp, attr);
@@ -58,7 +60,9 @@ struct ibv_qp *aw_op_create_qp_ex(struct ibv_context *context, struct ibv_qp_ini
 
 	aw_inside_enter();
 	device = aw_ops_get(context);
-	if (aw_hook_may("ibv_create_qp_ex"))
+	plain = plain_attr(attr);
+	if (aw_like_allows(aw_hook_like() ? aw_like_check_create_qp(aw_hook_like(), &plain) : 0) &&
+	    aw_hook_may("ibv_create_qp_ex"))
 		qp = device->extended.create_qp_ex(context, attr);
 	plain = plain_attr(attr);
 	if (qp)
@@ -178,7 +182,11 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		facts.state = aw_qp_state(shadow);
 		rd_atomic_judge(shadow, attr, mask);
 	}
-	err = aw_hook_may("ibv_modify_qp") ? aw_real()->ibv_modify_qp(qp, attr, mask) : errno;
+	err = aw_like_allows(aw_hook_like() ? aw_like_check_modify_qp(aw_hook_like(), attr, mask)
+					    : 0) &&
+			      aw_hook_may("ibv_modify_qp")
+		      ? aw_real()->ibv_modify_qp(qp, attr, mask)
+		      : errno;
 	if (err && shadow)
 		modify_failed(qp, shadow, &facts, attr, mask, err);
 	else if (shadow)
@@ -208,7 +216,8 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 
 	aw_inside_enter();
 	aw_hook_context(pd->context);
-	if (aw_hook_may("ibv_create_srq"))
+	if (aw_like_allows(aw_hook_like() ? aw_like_check_create_srq(aw_hook_like(), attr) : 0) &&
+	    aw_hook_may("ibv_create_srq"))
 		srq = aw_real()->ibv_create_srq(pd, attr);
 	if (srq)
 		aw_srq_add(srq, &attr->attr);
@@ -286,29 +295,58 @@ static unsigned sends_count(const struct ibv_send_wr *wr)
 	return count;
 }
 
-/*
- * The device's post, or a fault of the plan: the device gets the WRs before it, which are cut off the program's list for the
- * call.
- */
+/* The first WR that the adapter refuses, which the device is to be like; NULL: it takes all. */
+static struct ibv_send_wr *unlike_find(const struct ibv_qp *qp, struct ibv_send_wr *wr, int *err)
+{
+	const struct aw_like *like = aw_hook_like();
+
+	*err = 0;
+	for (; like && wr; wr = wr->next) {
+		*err = aw_like_check_post_send(like, qp->qp_type, wr);
+		if (*err)
+			return wr;
+	}
+	return NULL;
+}
+
+/* The device gets the WRs before stop, which are cut off the program's list for the call. 0: it accepted these. */
+static int sends_before(const struct aw_context *device, struct ibv_qp *qp, struct ibv_send_wr *wr,
+			struct ibv_send_wr *stop, struct ibv_send_wr **bad_wr)
+{
+	struct ibv_send_wr *last = wr;
+	int err;
+
+	if (wr == stop)
+		return 0;
+	while (last->next != stop)
+		last = last->next;
+	last->next = NULL;
+	err = device->ops.post_send(qp, wr, bad_wr);
+	last->next = stop;
+	return err;
+}
+
+/* The device's post, as far as neither the plan of faults nor the adapter to be like refuses a WR. */
 static int send_post(const struct aw_context *device, struct ibv_qp *qp, struct ibv_send_wr *wr,
 		     struct ibv_send_wr **bad_wr)
 {
-	int err = 0, planned;
+	int refused, err;
+	struct ibv_send_wr *stop = unlike_find(qp, wr, &refused);
 	const int accepted =
-		aw_fault_planned() ? aw_fault_post("ibv_post_send", sends_count(wr), &planned) : -1;
-	struct ibv_send_wr *last = accepted > 0 ? send_at(wr, accepted - 1) : NULL,
-			   *rest = last ? last->next : wr;
+		aw_fault_planned() ? aw_fault_post("ibv_post_send", sends_count(wr), &err) : -1;
 
-	if (accepted < 0)
-		return device->ops.post_send(qp, wr, bad_wr);
-	if (last) {
-		last->next = NULL;
-		err = device->ops.post_send(qp, wr, bad_wr);
-		last->next = rest;
+	aw_vary_pause(AW_VARY_POST);
+	if (accepted >= 0) {
+		stop = send_at(wr, accepted);
+		refused = err;
 	}
-	if (!err)
-		*bad_wr = rest;
-	return err ? err : planned;
+	if (!stop)
+		return device->ops.post_send(qp, wr, bad_wr);
+	err = sends_before(device, qp, wr, stop, bad_wr);
+	if (err)
+		return err;
+	*bad_wr = stop;
+	return refused;
 }
 
 /* The plan has the QP fail. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "check/model/verbs.h"
 
+#include "check/base/settings.h"
 #include "check/model/registered.h"
 #include "check/report/report.h"
 
@@ -201,12 +202,22 @@ static void cq_forked(struct aw_object *object)
 	atomic_store(&cq->sends_due, 0);
 }
 
+static void cq_vary(struct aw_cq *cq)
+{
+	static atomic_ulong made;
+
+	if (aw_check_settings()->vary_on)
+		aw_vary_cq_init(&cq->vary, aw_check_settings()->vary_seed,
+				atomic_fetch_add(&made, 1));
+}
+
 void aw_cq_add(struct ibv_cq *cq, const struct ibv_comp_channel *channel)
 {
 	struct aw_cq *shadow = shadow_new(sizeof(*shadow), AW_KIND_CQ, cq, cq->context);
 
 	if (!shadow)
 		return;
+	cq_vary(shadow);
 	shadow->object.free = cq_free;
 	shadow->object.forked = cq_forked;
 	shadow->cq = cq;

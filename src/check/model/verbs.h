@@ -5,6 +5,7 @@
 
 #include "check/model/object.h"
 #include "check/model/span.h"
+#include "check/vary/vary.h"
 
 #include <infiniband/verbs.h>
 #include <pthread.h>
@@ -51,6 +52,9 @@ struct aw_cq {
 		extended; /* its own functions, which the hooks replaced; all 0 in a plain CQ */
 	pthread_mutex_t lock; /* guards what follows */
 	unsigned events_unacked;
+	unsigned events_spurious; /* of these, the ones that the library knows nothing of */
+	struct aw_vary_cq vary;
+	uint32_t vary_left; /* completions that the poll by ibv_start_poll may still give */
 	struct aw_stack event_got; /* the last event */
 	bool is_armed;
 	bool arm_needs_poll; /* when it was armed, WRs were under way whose completions an arm does not tell */
