@@ -255,6 +255,12 @@ static int signal_of(int status)
 	return 0;
 }
 
+// What a call that destroys does not destroy, for the plan has it fail, is no leak of the program's.
+static bool destroys(const struct sweep_run *run)
+{
+	return run->place.nth && aw_fault_name_errno(run->place.name) == EBUSY;
+}
+
 static enum sweep_outcome outcome_of(const struct sweep_run *run, const struct sweep_run *first,
 				     bool is_injected)
 {
@@ -268,7 +274,7 @@ static enum sweep_outcome outcome_of(const struct sweep_run *run, const struct s
 		return SWEEP_LIED;
 	if (run->reports - run->leaks > first->reports - first->leaks)
 		return SWEEP_REPORTED;
-	if (run->leaks > first->leaks)
+	if (run->leaks > first->leaks && !destroys(run))
 		return SWEEP_LEAKED;
 	if (run->place.nth && !is_injected)
 		return SWEEP_MISSED;

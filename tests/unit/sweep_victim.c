@@ -71,6 +71,8 @@ int main(int argc, char **argv)
 		report("K wrong-state");
 		return 1;
 	}
+	if (fails("ibv_dereg_mr"))
+		report("K leak");
 	for (int i = 0; i < 20; i++)
 		(void)fails("ibv_poll_cq");
 	/* Only a run without a fault makes the second call. */
