@@ -255,7 +255,7 @@ static int signal_of(int status)
 	return 0;
 }
 
-// What a call that destroys does not destroy, for the plan has it fail, is no leak of the program's.
+// An object that stays, since the plan has its destruction fail, is no leak of the program's.
 static bool destroys(const struct sweep_run *run)
 {
 	return run->place.nth && aw_fault_name_errno(run->place.name) == EBUSY;
