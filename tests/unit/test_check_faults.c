@@ -223,6 +223,25 @@ static void event__in_place_or_late_or_due(void **state)
 			 0);
 }
 
+static int late_events(void)
+{
+	uint64_t due = aw_fault_async_due_ns() + 10000000000;
+	enum ibv_event_type type;
+
+	EXPECT(aw_fault_async(due, &type) && type == IBV_EVENT_PORT_ERR);
+	EXPECT(aw_fault_async(due, &type) && type == IBV_EVENT_PORT_ACTIVE);
+	EXPECT(!aw_fault_async(due, &type));
+	return 0;
+}
+
+/* A program that asks late gets them in the order of their times. */
+static void event__that_are_due_together(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		run_with("async:PORT_ACTIVE:after=3s,async:PORT_ERR:after=2s", late_events), 0);
+}
+
 static int two_posts(void)
 {
 	int err;
@@ -317,6 +336,7 @@ int main(void)
 		cmocka_unit_test(post__in_the_middle_of_a_list),
 		cmocka_unit_test(completion__of_an_operation),
 		cmocka_unit_test(event__in_place_or_late_or_due),
+		cmocka_unit_test(event__that_are_due_together),
 		cmocka_unit_test(call__of_a_process_that_ends),
 		cmocka_unit_test(counts__in_a_file),
 	};

@@ -331,36 +331,37 @@ uint64_t aw_fault_cm_late(enum rdma_cm_event_type event)
 	return late_ns;
 }
 
-bool aw_fault_async(uint64_t now_ns, enum ibv_event_type *type)
+/* The event that is due first of those that have not occurred; -1: none is left. */
+static int first_async(void)
 {
-	if (!aw_fault_planned() || now_ns < start_ns)
-		return false;
+	int first = -1;
+
 	for (unsigned i = 0; i < plan.count; i++) {
 		const struct aw_fault *fault = &plan.faults[i];
 
-		if (fault->kind == AW_FAULT_ASYNC && decide(i, now_ns - start_ns, "event")) {
-			*type = fault->async;
-			return true;
-		}
+		if (fault->kind == AW_FAULT_ASYNC &&
+		    !atomic_load_explicit(&counts[i].occurred, memory_order_relaxed) &&
+		    (first < 0 || fault->when.after_ns < plan.faults[first].when.after_ns))
+			first = (int)i;
 	}
-	return false;
+	return first;
+}
+
+bool aw_fault_async(uint64_t now_ns, enum ibv_event_type *type)
+{
+	int first = aw_fault_planned() ? first_async() : -1;
+
+	if (first < 0 || now_ns < start_ns || !decide((unsigned)first, now_ns - start_ns, "event"))
+		return false;
+	*type = plan.faults[first].async;
+	return true;
 }
 
 uint64_t aw_fault_async_due_ns(void)
 {
-	uint64_t due = UINT64_MAX;
+	int first = aw_fault_planned() ? first_async() : -1;
 
-	if (!aw_fault_planned())
-		return due;
-	for (unsigned i = 0; i < plan.count; i++) {
-		const struct aw_fault *fault = &plan.faults[i];
-		uint64_t at = start_ns + fault->when.after_ns;
-
-		if (fault->kind == AW_FAULT_ASYNC && at < due &&
-		    !atomic_load_explicit(&counts[i].occurred, memory_order_relaxed))
-			due = at;
-	}
-	return due;
+	return first < 0 ? UINT64_MAX : start_ns + plan.faults[first].when.after_ns;
 }
 
 void aw_fault_wire_begin(struct aw_fault_stream *stream)
