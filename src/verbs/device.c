@@ -3,6 +3,7 @@
 #include "net/base/fork.h"
 #include "net/base/persona.h"
 #include "net/base/policy_env.h"
+#include "net/base/vary_env.h"
 #include "verbs/guid.h"
 
 #include <errno.h>
@@ -50,6 +51,8 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 
 	if (!err)
 		err = aw_persona_check();
+	if (!err)
+		err = aw_vary_env_check();
 	(void)aw_policy_check(); /* of a wrong one the user is told before nothing connects */
 	struct ibv_device **list = err ? NULL : calloc(2, sizeof(struct ibv_device *));
 

@@ -79,7 +79,8 @@ static bool is_whole(const struct vb_qp *qp, const struct aw_swqe *wqe)
 	return !aw_op_is_atomic(wqe->op) || wqe->len == AW_ATOMIC_LEN;
 }
 
-static bool all_whole(const struct vb_qp *qp) AW_REQUIRES(qp->uqp->lock)
+static inline __attribute__((always_inline)) bool all_whole(const struct vb_qp *qp)
+	AW_REQUIRES(qp->uqp->lock)
 {
 	const struct aw_sq *sq = &qp->uqp->core.sq;
 
@@ -90,19 +91,41 @@ static bool all_whole(const struct vb_qp *qp) AW_REQUIRES(qp->uqp->lock)
 }
 
 /* EINVAL also where the QP was reset meanwhile, which took the slots with it. */
-static int wr_complete(struct ibv_qp_ex *ibv) AW_RELEASE(qp_of(ibv)->post_lock)
+static inline __attribute__((always_inline)) int commit_all(struct vb_qp *qp)
+	AW_REQUIRES(qp->uqp->lock)
 {
-	struct vb_qp *qp = qp_of(ibv);
 	int err = qp->wr_err;
 
-	aw_uqp_send_begin(qp->uqp);
 	if (!err && (qp->uqp->core.sq.tail != qp->wr_tail || !vb_qp_may_send(qp) || !all_whole(qp)))
 		err = EINVAL;
 	for (; !err && qp->wr_count; qp->wr_count--) {
 		vb_mw_posted(aw_sq_at(&qp->uqp->core.sq, qp->uqp->core.sq.tail));
 		vb_send_commit(qp);
 	}
+	return err;
+}
+
+static int wr_complete(struct ibv_qp_ex *ibv) AW_RELEASE(qp_of(ibv)->post_lock)
+{
+	struct vb_qp *qp = qp_of(ibv);
+
+	aw_uqp_send_begin(qp->uqp);
+	int err = commit_all(qp);
+
 	vb_send_end(qp);
+	aw_unlock(&qp_of(ibv)->post_lock);
+	return vb_fail(err);
+}
+
+/* In its place on a device that varies. */
+static int wr_complete_late(struct ibv_qp_ex *ibv) AW_RELEASE(qp_of(ibv)->post_lock)
+{
+	struct vb_qp *qp = qp_of(ibv);
+
+	aw_uqp_send_begin(qp->uqp);
+	int err = commit_all(qp);
+
+	vb_send_end_late(qp);
 	aw_unlock(&qp_of(ibv)->post_lock);
 	return vb_fail(err);
 }
@@ -245,7 +268,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ibv, void *addr, size_t length)
 void vb_qp_wr_init(struct vb_qp *qp)
 {
 	qp->ibv.wr_start = wr_start;
-	qp->ibv.wr_complete = wr_complete;
+	qp->ibv.wr_complete = qp->uqp->varied ? wr_complete_late : wr_complete;
 	qp->ibv.wr_abort = wr_abort;
 	qp->ibv.wr_send = wr_send;
 	qp->ibv.wr_send_inv = wr_send_inv;

@@ -48,7 +48,7 @@ def test_each_variable_has_its_values_and_readers():
 
 def test_the_words_of_a_setting_are_those_of_the_sources():
     values = dict(re.findall(r"(?m)^  (\w+)=(\S+)$", help_environment()))
-    assert len(SETTINGS) == 5
+    assert len(SETTINGS) == 6
     for name, words in SETTINGS.items():
         assert values[name].replace("|", " ") == words.split('"')[1] if '"' in words else values[name].endswith(words[-5:])
 
@@ -106,7 +106,8 @@ LIBDIR = ANYWARP.parents[1] / "lib"
 WRONG = {"ANYWARP_HOST_PATH": "it must be auto, on or off; nothing connects", "ANYWARP_LOG": "it must be error, warn, info or debug; taken as error",
          "ANYWARP_PERSONA": "it must be iwarp or roce; there is no device",
          "ANYWARP_SOCKETS_RECORD": "it must be on or off; taken as on",
-         "ANYWARP_SOCKETS_PAIR_MS": "it must be a number from 0 to 60000; taken as 10"}
+         "ANYWARP_SOCKETS_PAIR_MS": "it must be a number from 0 to 60000; taken as 10",
+         "ANYWARP_VARY": "it must be a number from 0 to 4294967295; there is no device"}
 EXCHANGE = """
 import socket
 with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -124,11 +125,11 @@ def directly(*command, **env):
 
 
 @pytest.mark.skipif(bool(os.environ.get("ANYWARP_SAN")), reason="the sanitizer's library has to come first")
-@pytest.mark.parametrize("variable", ["ANYWARP_HOST_PATH", "ANYWARP_LOG", "ANYWARP_PERSONA"])
+@pytest.mark.parametrize("variable", ["ANYWARP_HOST_PATH", "ANYWARP_LOG", "ANYWARP_PERSONA", "ANYWARP_VARY"])
 def test_the_verbs_library_tells_once_of_a_wrong_value(variable):
     done, errors = directly("ibv_devinfo", "-l", LD_LIBRARY_PATH=str(LIBDIR), **{variable: "bad"})
     assert errors == [f"{variable} is 'bad': {WRONG[variable]}"]
-    assert ("anywarp0" in done.stdout) is (variable != "ANYWARP_PERSONA")
+    assert ("anywarp0" in done.stdout) is (variable not in ("ANYWARP_PERSONA", "ANYWARP_VARY"))
 
 
 @pytest.mark.skipif(bool(os.environ.get("ANYWARP_SAN")), reason="the sanitizer's library has to come first")

@@ -52,6 +52,11 @@ static void parse__number_in_its_bounds(void **state)
 	assert_int_equal(value, 0);
 	assert_int_equal(aw_setting_parse(AW_SETTING_PAIR_MS, "60000", &value), AW_SETTING_RIGHT);
 	assert_int_equal(value, 60000);
+	assert_int_equal(aw_setting_parse(AW_SETTING_PAIR_MS, "60001", &value), AW_SETTING_WRONG);
+	assert_int_equal(value, 60000);
+	assert_int_equal(aw_setting_parse(AW_SETTING_VARY, "4294967295", &value), AW_SETTING_RIGHT);
+	assert_true(value == 4294967295u);
+	assert_int_equal(aw_setting_parse(AW_SETTING_VARY, "4294967296", &value), AW_SETTING_WRONG);
 }
 
 static void parse__unset_or_empty(void **state)
@@ -68,10 +73,9 @@ static void parse__unset_or_empty(void **state)
 
 static void parse__wrong(void **state)
 {
-	static const char *const texts[] = {
-		"x",  " ",     "On",  "on off", "auto on",
-		"-1", "60001", "5ms", "0x10",	"99999999999999999999"
-	};
+	static const char *const texts[] = { "x",      " ",	  "On",
+					     "on off", "auto on", "-1",
+					     "5ms",    "0x10",	  "99999999999999999999" };
 
 	(void)state;
 	for (enum aw_setting setting = 0; setting < AW_SETTINGS; setting++)

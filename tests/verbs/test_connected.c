@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -215,6 +216,8 @@ static void modify_qp__err_behind_what_has_come(void **state)
 	struct ibv_wc wc;
 	struct pair p;
 
+	if (getenv("ANYWARP_VARY"))
+		skip(); /* nothing has come yet: the post may wait */
 	pair_make(&p, *state, NULL);
 	side_recv(&p.b, 6, 0, 100);
 	side_recv(&p.b, 7, 0, 100);

@@ -120,11 +120,11 @@ static void receive(struct aw_uqp *qp, bool polled)
 	if (qp->core.rx_held)
 		aw_uqp_retry_held(qp, stage);
 	for (int i = 0; i < READS_MAX; i++)
-		if (qp->in != &aw_carrier_tcp || !aw_uqp_may_read(qp) || !read_once(qp, stage))
+		if (!qp->in->is_socket || !aw_uqp_may_read(qp) || !read_once(qp, stage))
 			break;
 	aw_uqp_leave_stage(qp, stage);
 	/* A turn that is not a poller's: it drains the bells, and the QP marks itself asleep behind it. */
-	if (qp->in != &aw_carrier_tcp)
+	if (!qp->in->is_socket)
 		qp->in->receive(qp, false);
 }
 

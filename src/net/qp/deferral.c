@@ -126,6 +126,24 @@ bool aw_deferral_post(struct aw_uqp *qp)
 	return !aw_uqp_is_armed(qp);
 }
 
+/* The progress thread looks for posts that wait since AW_LATE_NS; where posts wait already their time runs on. */
+bool aw_deferral_hold(struct aw_uqp *qp, uint64_t hold_ns)
+{
+	struct aw_deferral *d = &qp->deferral;
+	uint64_t now = aw_now_ns();
+
+	aw_credit_ack_answered(&d->ack, now);
+	if (hold_ns == 0 || qp->core.sq.next == qp->core.sq.tail || !is_free_to_send(qp) ||
+	    aw_uqp_is_inherited(qp))
+		return false;
+	bool waited = d->posts.waits;
+
+	aw_credit_posts_wait(&d->posts, now + hold_ns - AW_LATE_NS);
+	if (!waited)
+		list(qp);
+	return true;
+}
+
 void aw_deferral_sent(struct aw_uqp *qp)
 {
 	qp->deferral.posts.posted_ns = aw_now_ns();

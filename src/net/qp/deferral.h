@@ -22,6 +22,9 @@ struct aw_deferral {
 /* Called with the QP's lock, as all functions down to aw_deferral_end: posts were committed. True when they wait. */
 bool aw_deferral_post(struct aw_uqp *qp);
 
+/* In its place on a device that varies (net/qp/varied.h): they wait for hold_ns, unless they are flushed before; 0: not at all. */
+bool aw_deferral_hold(struct aw_uqp *qp, uint64_t hold_ns);
+
 /* The posts of this call were transmitted. */
 void aw_deferral_sent(struct aw_uqp *qp);
 

@@ -11,6 +11,7 @@
 #include "net/qp/rnr.h"
 #include "net/qp/stat_qp.h"
 #include "net/qp/uqp_sock.h"
+#include "net/qp/varied.h"
 #include "ring/lock.h"
 #include "ring/once.h"
 #include "ring/table.h"
@@ -69,7 +70,7 @@ static void init_queues(struct aw_uqp *qp)
 	};
 
 	aw_rq_init(&qp->rq, mem + sq, a->srq ? 0 : a->recv_wr_max, a->recv_sge_max);
-	aw_qp_init(&qp->core, &m, &aw_uqp_ops, qp, a->pd);
+	aw_qp_init(&qp->core, &m, aw_varied_ops(qp), qp, a->pd);
 	if (a->srq)
 		qp->core.recv_pd = a->srq->pd;
 	qp->core.sig_all = a->sig_all;
@@ -140,12 +141,15 @@ int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 	qp->attr = *attr;
 	qp->of_mw = (struct aw_mw_user){ .pd = attr->pd, .core = &qp->core };
 	qp->fd = -1;
-	qp->in = qp->out = &aw_carrier_tcp;
+	err = aw_varied_create(&qp->varied);
+	if (err)
+		goto free_qp;
+	qp->in = qp->out = aw_varied_carrier(qp);
 	pthread_mutex_init(&qp->lock, NULL);
 	pthread_cond_init(&qp->delivered, NULL);
 	err = make_queues(qp);
 	if (err)
-		goto free_qp;
+		goto free_varied;
 	init_queues(qp);
 	err = qp->attr.kind ? qp->attr.kind->create(qp) : 0;
 	if (err)
@@ -166,6 +170,8 @@ free_kind:
 	destroy_kind(qp);
 free_queues:
 	aw_mem_put(&qp->mem);
+free_varied:
+	aw_varied_destroy(qp->varied);
 free_qp:
 	free(qp);
 	return err;
@@ -219,6 +225,7 @@ void aw_uqp_destroy(struct aw_uqp *qp)
 	destroy_kind(qp);
 	free(qp->reads);
 	aw_mem_put(&qp->mem);
+	aw_varied_destroy(qp->varied);
 	free(qp);
 }
 

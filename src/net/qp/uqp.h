@@ -98,6 +98,7 @@ struct aw_batch;
 struct aw_capture;
 struct aw_rc;
 struct aw_uqp_watch;
+struct aw_varied;
 struct aw_carrier;
 struct aw_host_ring;
 
@@ -116,6 +117,7 @@ struct aw_uqp {
 	struct aw_mem mem;
 	struct aw_rc *rc; /* roce persona: makes the QP's connections; or NULL */
 	struct aw_ud *ud; /* NULL: an RC QP */
+	struct aw_varied *varied; /* NULL: its device does not vary (net/qp/varied.h) */
 	union aw_stat_row *stat; /* its statistics, or NULL; written under the lock */
 
 	struct aw_mw_user of_mw;
@@ -329,6 +331,8 @@ struct aw_swqe *aw_uqp_send_slot(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 struct aw_swqe *aw_uqp_send_slot_ahead(struct aw_uqp *qp, uint32_t ahead) AW_REQUIRES(qp->lock);
 void aw_uqp_send_commit(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 void aw_uqp_send_end(struct aw_uqp *qp) AW_RELEASE(qp->lock);
+/* In its place on a device that varies: the posts are held for longer. */
+void aw_uqp_send_end_late(struct aw_uqp *qp) AW_RELEASE(qp->lock);
 
 /*
  * 0, ENOMEM (full), EINVAL (too many SGEs, or the QP uses an SRQ). In ERROR the receive is flushed

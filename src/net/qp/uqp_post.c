@@ -4,6 +4,7 @@
 #include "net/base/probe.h"
 #include "net/qp/rnr.h"
 #include "net/qp/uqp_sock.h"
+#include "net/qp/varied.h"
 #include "ring/lock.h"
 
 #include <errno.h>
@@ -45,6 +46,15 @@ void aw_uqp_send_commit(struct aw_uqp *qp)
 void aw_uqp_send_end(struct aw_uqp *qp)
 {
 	if (!aw_deferral_post(qp)) {
+		aw_uqp_push(qp);
+		aw_deferral_sent(qp);
+	}
+	aw_uqp_unlock(qp);
+}
+
+void aw_uqp_send_end_late(struct aw_uqp *qp)
+{
+	if (!aw_deferral_hold(qp, aw_varied_hold_ns(qp))) {
 		aw_uqp_push(qp);
 		aw_deferral_sent(qp);
 	}

@@ -19,6 +19,7 @@
 #include "net/qp/replied.h"
 #include "net/qp/rnr.h"
 #include "net/qp/stat_qp.h"
+#include "net/qp/varied.h"
 #include "ring/lock.h"
 
 #include <errno.h>
@@ -150,7 +151,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	aw_stat_stream_begun(qp, &qp->watch->peer);
 	qp->core.acks = qp->by_rc;
 	aw_qp_start(&qp->core, stream);
-	qp->in = qp->out = &aw_carrier_tcp;
+	qp->in = qp->out = aw_varied_carrier(qp);
 	aw_carrier_begin(qp);
 	aw_move_begin(qp);
 	aw_cq_sets_join(qp, EPOLLIN);
@@ -235,7 +236,7 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	if (!aw_uqp_is_inherited(qp) && qp->in->is_socket)
 		aw_cq_sets_leave(qp);
 	aw_carrier_end(qp, aw_uqp_is_inherited(qp));
-	qp->in = qp->out = &aw_carrier_tcp;
+	qp->in = qp->out = aw_varied_carrier(qp);
 	aw_replied_end(qp);
 	const struct aw_uqp_calls *calls = qp->watch->calls;
 
