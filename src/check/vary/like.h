@@ -14,7 +14,7 @@
 
 /* Of a successful completion of a Send or Write. */
 enum aw_like_completion {
-	AW_LIKE_ACKED, /* the peer's adapter has acknowledged it (InfiniBand 9.7.5.1) */
+	AW_LIKE_ACKED, /* the peer's adapter has acknowledged it (InfiniBand 9.7.5) */
 	AW_LIKE_TAKEN, /* the local buffer may be used again, and nothing more (RFC 5040 5.5) */
 };
 
