@@ -21,6 +21,7 @@
 #include "core/count.h"
 #include "core/ops.h"
 #include "core/queue.h"
+#include "core/refusal.h"
 #include "core/startup.h"
 #include "wire/ddp.h"
 #include "wire/move.h"
@@ -184,6 +185,7 @@ struct aw_qp {
 	bool rtr_awaited; /* the first message may be a Send that is an RTR */
 	struct aw_rx_send rx_send;
 	struct aw_rx_imm rx_imm;
+	struct aw_access_refusal refusal; /* why the peer's request was refused */
 	uint32_t irq_head, irq_count;
 	uint32_t orq_head, orq_count;
 	uint32_t next_sink_stag;

@@ -4,6 +4,7 @@
 #include "core/rx.h"
 
 #include "core/machine.h"
+#include "core/refusal.h"
 #include "core/rx_parts.h"
 
 /* Checks QN, MSN and MO (RFC 5041 7.1). TCP keeps order, so exactly one MSN and one MO are valid. */
@@ -87,10 +88,12 @@ static enum aw_error as_reported(enum aw_error err)
 	return err == AW_E_LOCAL_CATASTROPHIC ? AW_E_RDMAP_STREAM_CATASTROPHIC : err;
 }
 
-static void report(struct aw_qp *qp, const uint8_t *head, size_t len, enum aw_error err)
+static void report(struct aw_qp *qp, const struct aw_rx_seg *seg, const uint8_t *head, size_t len,
+		   enum aw_error err)
 {
 	struct term_msg msg = { .error = as_reported(err) };
 
+	aw_refusal_note(qp, seg, err);
 	if (is_about_segment(msg.error) && len > 0 &&
 	    len >= ddp_hdr_len(head[0] & DDP_CTRL_TAGGED)) {
 		msg.has_seg_len = msg.has_ddp = true;
@@ -145,6 +148,6 @@ enum aw_error aw_rx_ulpdu_lent(struct aw_qp *qp, const uint8_t *head, const uint
 		aw_count_segment(&qp->count->in, seg.hdr.last, has_payload(&seg) ? seg.len : 0);
 	qp->rtr_awaited = false;
 	if (err && !waits_for_receive(qp, &seg, err))
-		report(qp, head, len, err);
+		report(qp, &seg, head, len, err);
 	return err;
 }

@@ -64,7 +64,7 @@ enum aw_tx aw_tx_atomic_request(struct aw_qp *qp, struct aw_tx_out *out)
 }
 
 /* The target went away or changed since the request was checked. RFC 7306 8.1: no RDMA header. */
-static void refuse(struct aw_qp *qp, enum aw_error err)
+static void refuse(struct aw_qp *qp, const struct rdmap_atomic_req *req, enum aw_error err)
 {
 	const struct ddp_hdr hdr = {
 		.last = true,
@@ -82,6 +82,7 @@ static void refuse(struct aw_qp *qp, enum aw_error err)
 		.ddp = ddp,
 	};
 
+	aw_refusal_note_atomic(qp, req);
 	aw_machine_terminate(qp, err, &msg);
 }
 
@@ -117,7 +118,7 @@ enum aw_tx aw_tx_atomic_response(struct aw_qp *qp, struct aw_tx_out *out)
 	enum aw_tx tx;
 
 	if (err) {
-		refuse(qp, err);
+		refuse(qp, &entry->atomic_req, err);
 		return AW_TX_NONE;
 	}
 	resp.original = entry->original;

@@ -69,6 +69,7 @@ static enum aw_tx refuse_rest(struct aw_qp *qp, const struct aw_irq_entry *entry
 	};
 
 	rdmap_read_req_put(&entry->req, rdmap);
+	aw_refusal_note_read(qp, &entry->req);
 	aw_machine_terminate(qp, err, &msg);
 	return AW_TX_NONE;
 }

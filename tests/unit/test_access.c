@@ -34,10 +34,13 @@ static enum aw_error verdict(uint32_t granted, enum aw_op op, uint32_t len)
 	core_pump(pair);
 	err = pair->b.qp.error;
 	if (err) {
+		assert_int_equal(pair->b.qp.refusal.cause, AW_REFUSAL_QP_RIGHTS);
+		assert_int_equal(pair->b.qp.refusal.access, AW_ACCESS_REMOTE & ~granted);
 		assert_int_equal(pair->b.qp.state, AW_QP_TERMINATE);
 		assert_int_equal(pair->a.qp.peer_error, err);
 		assert_int_equal(pair->b.placed + pair->b.executed, 0);
 	} else {
+		assert_int_equal(pair->b.qp.refusal.cause, AW_REFUSAL_NONE);
 		core_expect_sq(&pair->a, op, AW_WC_SUCCESS);
 	}
 	core_pair_destroy(pair);
