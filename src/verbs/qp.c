@@ -16,6 +16,7 @@
 #include "verbs/limits.h"
 #include "verbs/pd.h"
 #include "verbs/private.h"
+#include "verbs/refusal.h"
 #include "verbs/srq.h"
 
 #include <errno.h>
@@ -290,6 +291,8 @@ static void qp_event(void *arg, uint32_t events)
 	/* As on InfiniBand, a completion and no event reports what the peer refused. */
 	if (qp->uqp->by_rc && qp->uqp->core.peer_error)
 		events &= ~(uint32_t)AW_UQP_FATAL;
+	if (events & (AW_UQP_ACCESS_ERR | AW_UQP_REQ_ERR))
+		vb_refusal_tell(qp);
 	for (int i = 0; i < VB_QP_SOURCES; i++)
 		if (events & sources[i].event)
 			aw_channel_raise(async, &qp->source[i]);

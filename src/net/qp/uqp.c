@@ -8,6 +8,7 @@
 #include "net/mem/pool.h"
 #include "net/qp/carrier.h"
 #include "net/qp/cq_qps.h"
+#include "net/qp/refusal.h"
 #include "net/qp/rnr.h"
 #include "net/qp/stat_qp.h"
 #include "net/qp/uqp_sock.h"
@@ -246,6 +247,7 @@ static void deliver(struct aw_uqp *qp, uint32_t events)
 	void *arg[2] = { qp->listener_arg[0], qp->listener_arg[1] };
 
 	qp->events_told |= events;
+	aw_access_refusal_log(qp, events);
 	aw_unlock(&qp->lock);
 	for (int i = 0; i < 2; i++)
 		if (fn[i])

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Logs a peer's request for memory that this end has refused: the program of this end is given an event without a reason, and
+// that of the peer a status.
+#ifndef NET_REFUSAL_H
+#define NET_REFUSAL_H
+
+#include "net/qp/uqp.h"
+
+/* With the QP lock, when the QP's owners are about to be given events. Nothing where events is about something else. */
+void aw_access_refusal_log(const struct aw_uqp *qp, uint32_t events);
+
+#endif
