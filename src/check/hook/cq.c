@@ -5,6 +5,7 @@
 #include "check/hook/ops.h"
 #include "check/hook/vary.h"
 #include "check/model/qp.h"
+#include "check/model/refusal_report.h"
 #include "check/report/report.h"
 
 #include <errno.h>
@@ -345,6 +346,11 @@ int aw_op_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	aw_vary_pause(AW_VARY_POLL);
 	count = completions_get(device, shadow, cq, num_entries, wc);
 	for (int i = 0; i < count; i++) {
+		enum ibv_wc_status status;
+
+		aw_refused_completed(cq, &wc[i]);
+		if (aw_fault_planned() && aw_fault_completion(&wc[i], &status))
+			wc[i].status = status;
 		failure_explain(&wc[i]);
 		aw_cq_completed(cq, &wc[i]);
 	}

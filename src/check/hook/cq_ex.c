@@ -3,6 +3,7 @@
 #include "check/hook/ops.h"
 #include "check/hook/vary.h"
 #include "check/model/qp.h"
+#include "check/model/refusal_report.h"
 
 #include <errno.h>
 
@@ -45,6 +46,7 @@ static void current_complete(const struct aw_cq *shadow, struct ibv_cq_ex *cq)
 		if (shadow->extended.read_byte_len)
 			wc.byte_len = shadow->extended.read_byte_len(cq);
 	}
+	aw_refused_completed(ibv_cq_ex_to_cq(cq), &wc);
 	aw_cq_completed(ibv_cq_ex_to_cq(cq), &wc);
 }
 

@@ -98,6 +98,7 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remo
 {
 	struct aw_qp *shadow = wr_begin(qp, IBV_WR_ATOMIC_CMP_AND_SWP);
 
+	aw_batch_remote(shadow->batch, rkey, remote_addr);
 	shadow->extended.wr_atomic_cmp_swp(qp, rkey, remote_addr, compare, swap);
 	wr_end(shadow);
 }
@@ -107,6 +108,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t re
 {
 	struct aw_qp *shadow = wr_begin(qp, IBV_WR_ATOMIC_FETCH_AND_ADD);
 
+	aw_batch_remote(shadow->batch, rkey, remote_addr);
 	shadow->extended.wr_atomic_fetch_add(qp, rkey, remote_addr, add);
 	wr_end(shadow);
 }
@@ -132,6 +134,7 @@ static void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_ad
 {
 	struct aw_qp *shadow = wr_begin(qp, IBV_WR_RDMA_READ);
 
+	aw_batch_remote(shadow->batch, rkey, remote_addr);
 	shadow->extended.wr_rdma_read(qp, rkey, remote_addr);
 	wr_end(shadow);
 }
@@ -140,6 +143,7 @@ static void wr_rdma_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_a
 {
 	struct aw_qp *shadow = wr_begin(qp, IBV_WR_RDMA_WRITE);
 
+	aw_batch_remote(shadow->batch, rkey, remote_addr);
 	shadow->extended.wr_rdma_write(qp, rkey, remote_addr);
 	wr_end(shadow);
 }
@@ -149,6 +153,7 @@ static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remo
 {
 	struct aw_qp *shadow = wr_begin(qp, IBV_WR_RDMA_WRITE_WITH_IMM);
 
+	aw_batch_remote(shadow->batch, rkey, remote_addr);
 	shadow->extended.wr_rdma_write_imm(qp, rkey, remote_addr, imm_data);
 	wr_end(shadow);
 }

@@ -51,6 +51,22 @@ void aw_batch_add(struct aw_batch *batch, enum ibv_wr_opcode opcode, uint64_t wr
 		(struct ibv_send_wr){ .wr_id = wr_id, .opcode = opcode, .send_flags = flags };
 }
 
+void aw_batch_remote(struct aw_batch *batch, uint32_t rkey, uint64_t addr)
+{
+	struct ibv_send_wr *wr;
+
+	if (!batch || !batch->wrs_count)
+		return;
+	wr = &batch->wrs[batch->wrs_count - 1];
+	if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr->wr.atomic.rkey = rkey;
+		wr->wr.atomic.remote_addr = addr;
+	} else {
+		wr->wr.rdma.rkey = rkey;
+		wr->wr.rdma.remote_addr = addr;
+	}
+}
+
 void aw_batch_sges(struct aw_batch *batch, const struct ibv_sge *sges, size_t count)
 {
 	if (!batch || !batch->wrs_count ||

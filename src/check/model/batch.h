@@ -15,6 +15,7 @@ void aw_batch_destroy(struct aw_batch *batch);
 /* Begins a work request; the setters belong to the last one. */
 void aw_batch_add(struct aw_batch *batch, enum ibv_wr_opcode opcode, uint64_t wr_id,
 		  unsigned flags);
+void aw_batch_remote(struct aw_batch *batch, uint32_t rkey, uint64_t addr);
 void aw_batch_sges(struct aw_batch *batch, const struct ibv_sge *sges, size_t count);
 /* Inline data of len bytes, which the library has copied. */
 void aw_batch_inline(struct aw_batch *batch, size_t len);

@@ -259,6 +259,19 @@ void aw_object_each(void (*found)(struct aw_object *object, void *arg), void *ar
 	pthread_rwlock_unlock(&lock);
 }
 
+void aw_object_each_gone(void (*found)(struct aw_object *object, void *arg), void *arg)
+{
+	pthread_rwlock_rdlock(&lock);
+	for (unsigned i = 1; i <= AW_OBJECTS_GONE_MAX; i++) {
+		struct aw_object *object =
+			gone[(gone_next + AW_OBJECTS_GONE_MAX - i) % AW_OBJECTS_GONE_MAX];
+
+		if (object && atomic_load(&object->is_gone))
+			found(object, arg);
+	}
+	pthread_rwlock_unlock(&lock);
+}
+
 static _Thread_local bool fork_has_lock;
 
 void aw_objects_fork_begin(void)

@@ -83,6 +83,9 @@ void aw_object_leave(struct aw_object *object);
 /* Calls found for every object that is not gone, under the table's lock. */
 void aw_object_each(void (*found)(struct aw_object *object, void *arg), void *arg);
 
+/* Calls found for each that was destroyed and is remembered, the last one first, likewise. */
+void aw_object_each_gone(void (*found)(struct aw_object *object, void *arg), void *arg);
+
 /*
  * Around a fork. Before it, waits for threads that change the table, but not for ever: the forking thread may be one, in a
  * signal's handler. In the child, calls each shadow's `forked`: the objects' functions are needed there, but their work

@@ -234,6 +234,30 @@ static void send_judge(struct aw_qp *qp, const struct ibv_send_wr *wr)
 			"a Read or an atomic is posted, but max_rd_atomic (ORD) of the QP is 0");
 }
 
+static struct aw_remote remote_of(const struct ibv_send_wr *wr)
+{
+	struct aw_remote remote = { .is_set = true };
+
+	switch (wr->opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_RDMA_READ:
+		remote.rkey = wr->wr.rdma.rkey;
+		remote.addr = wr->wr.rdma.remote_addr;
+		break;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		remote.rkey = wr->wr.atomic.rkey;
+		remote.addr = wr->wr.atomic.remote_addr;
+		break;
+	default:
+		return (struct aw_remote){ 0 };
+	}
+	for (int i = 0; i < wr->num_sge; i++)
+		remote.length += wr->sg_list[i].length;
+	return remote;
+}
+
 void aw_post_send_begin(struct aw_qp *qp, const struct ibv_send_wr *wr)
 {
 	aw_td_enter(qp->td);
@@ -249,6 +273,7 @@ void aw_post_send_begin(struct aw_qp *qp, const struct ibv_send_wr *wr)
 						  .posted_as = wr,
 						  .wr_id = wr->wr_id,
 						  .opcode = wr->opcode,
+						  .remote = remote_of(wr),
 						  .is_signaled = qp->is_all_signaled ||
 								 wr->send_flags & IBV_SEND_SIGNALED,
 						  .is_inline = wr->send_flags & IBV_SEND_INLINE,

@@ -50,6 +50,9 @@ struct aw_qp {
 	struct aw_seen accepted; /* the last post of which the device accepted a part */
 	const void *accepted_first; /* its first WR */
 	uint64_t accepted_wr_id;
+	struct aw_remote
+		refused; /* what the peer refused, of the last such completion, and its post */
+	struct aw_stack refused_posted;
 	bool is_full; /* a post found no room, and no completion of a send was polled since */
 };
 

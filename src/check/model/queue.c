@@ -61,6 +61,7 @@ void aw_queue_push(struct aw_queue *queue, const struct aw_wr_posted *posted)
 	wr->posted_as = posted->posted_as;
 	wr->owner = posted->owner;
 	wr->opcode = posted->opcode;
+	wr->remote = posted->remote;
 	wr->is_recv = posted->is_recv;
 	wr->is_signaled = posted->is_signaled;
 	wr->is_fenced = posted->is_fenced;
@@ -113,6 +114,18 @@ const struct aw_wr *aw_queue_find(const struct aw_queue *queue, uint64_t wr_id, 
 	const int index = index_find(queue, wr_id, errors);
 
 	return index < 0 ? NULL : *queue_at(queue, (unsigned)index);
+}
+
+const struct aw_wr *aw_queue_find_remote(const struct aw_queue *queue, uint32_t rkey, uint64_t addr,
+					 uint64_t length)
+{
+	for (unsigned i = 0; i < queue->count; i++) {
+		const struct aw_wr *wr = *queue_at(queue, i);
+
+		if (aw_remote_has(&wr->remote, rkey, addr, length))
+			return wr;
+	}
+	return NULL;
 }
 
 static void head_pop(struct aw_queue *queue, uint64_t filled, bool is_checked)

@@ -28,11 +28,28 @@ struct aw_piece {
 	unsigned char *saved; /* what a receive's sink held before; NULL: nothing was saved */
 };
 
+/* The memory of the peer that a Write, Read or atomic names. */
+struct aw_remote {
+	bool is_set;
+	uint32_t rkey;
+	uint64_t addr, length;
+};
+
+/* Whether it has these bytes. */
+static inline bool aw_remote_has(const struct aw_remote *remote, uint32_t rkey, uint64_t addr,
+				 uint64_t length)
+{
+	return remote->is_set && remote->rkey == rkey && addr >= remote->addr &&
+	       addr - remote->addr <= remote->length &&
+	       length <= remote->length - (addr - remote->addr);
+}
+
 struct aw_wr {
 	uint64_t wr_id;
 	const void *posted_as; /* the program's ibv_send_wr or ibv_recv_wr */
 	const struct aw_object *owner; /* the QP or SRQ */
 	enum ibv_wr_opcode opcode; /* of a send */
+	struct aw_remote remote;
 	bool is_recv, is_signaled;
 	bool is_fenced; /* it begins behind the Reads and atomics that were posted before it */
 	bool is_done; /* its completion was polled while an earlier one is still under way */
@@ -60,7 +77,8 @@ struct aw_wr_posted {
 	const void *posted_as;
 	uint64_t wr_id;
 	enum ibv_wr_opcode opcode;
-	bool is_recv, is_signaled, is_inline, is_fenced;
+	struct aw_remote remote;
+	bool is_recv, is_signaled, is_inline;
 	const struct ibv_sge *sges;
 	int sge_count;
 };
@@ -76,6 +94,10 @@ bool aw_queue_complete(struct aw_queue *queue, const struct ibv_wc *wc, bool in_
 
 /* The oldest WR with this wr_id that a completion can be of; NULL: none. errors: an unsignaled one as well. */
 const struct aw_wr *aw_queue_find(const struct aw_queue *queue, uint64_t wr_id, bool errors);
+
+/* The oldest WR that names these bytes of the peer; NULL: none. */
+const struct aw_wr *aw_queue_find_remote(const struct aw_queue *queue, uint32_t rkey, uint64_t addr,
+					 uint64_t length);
 
 /* Forgets all of its WRs, and gives their memory back. */
 void aw_queue_clear(struct aw_queue *queue);
