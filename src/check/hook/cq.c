@@ -323,10 +323,11 @@ static int completions_get(const struct aw_context *device, struct aw_cq *shadow
 
 	if (shadow)
 		aw_vary_cq_polled(shadow, wc, count);
-	for (int i = 0; i < count && aw_fault_planned(); i++) {
+	for (int i = 0; i < count; i++) {
 		enum ibv_wc_status status;
 
-		if (aw_fault_completion(&wc[i], &status))
+		aw_refused_completed(cq, &wc[i]);
+		if (aw_fault_planned() && aw_fault_completion(&wc[i], &status))
 			wc[i].status = status;
 	}
 	return count;
@@ -346,11 +347,6 @@ int aw_op_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	aw_vary_pause(AW_VARY_POLL);
 	count = completions_get(device, shadow, cq, num_entries, wc);
 	for (int i = 0; i < count; i++) {
-		enum ibv_wc_status status;
-
-		aw_refused_completed(cq, &wc[i]);
-		if (aw_fault_planned() && aw_fault_completion(&wc[i], &status))
-			wc[i].status = status;
 		failure_explain(&wc[i]);
 		aw_cq_completed(cq, &wc[i]);
 	}

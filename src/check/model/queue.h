@@ -78,7 +78,7 @@ struct aw_wr_posted {
 	uint64_t wr_id;
 	enum ibv_wr_opcode opcode;
 	struct aw_remote remote;
-	bool is_recv, is_signaled, is_inline;
+	bool is_recv, is_signaled, is_inline, is_fenced;
 	const struct ibv_sge *sges;
 	int sge_count;
 };
