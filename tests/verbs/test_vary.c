@@ -34,6 +34,12 @@ __attribute__((no_sanitize("thread"))) static uint8_t byte_at(const uint8_t *p)
 	return *(const volatile uint8_t *)p;
 }
 
+/* Likewise changing what was posted. */
+__attribute__((no_sanitize("thread"))) static void set_byte(uint8_t *p, uint8_t byte)
+{
+	*(volatile uint8_t *)p = byte;
+}
+
 static void await_byte(const uint8_t *p, uint8_t byte)
 {
 	uint64_t start = now_ns();
@@ -95,9 +101,9 @@ static void send__source_is_read_late(void **state)
 	pair_make(&p, *state, NULL);
 	for (int i = 0; i < ROUNDS; i++) {
 		side_recv(&p.b, 1, 0, 1);
-		p.a.memory[0] = 'a';
+		set_byte(&p.a.memory[0], 'a');
 		post(&p, IBV_WR_SEND, 0, 1);
-		p.a.memory[0] = 'b';
+		set_byte(&p.a.memory[0], 'b');
 		expect(p.b.recv_cq);
 		late += p.b.memory[0] == 'b';
 		expect(p.a.send_cq);
@@ -113,7 +119,7 @@ static void write__comes_without_a_poll(void **state)
 
 	pair_make(&p, *state, NULL);
 	for (uint8_t i = 1; i <= 6; i++) {
-		p.a.memory[0] = i;
+		set_byte(&p.a.memory[0], i);
 		post(&p, IBV_WR_RDMA_WRITE, 0, 1);
 		await_byte(&p.b.memory[0], i);
 	}
