@@ -32,7 +32,8 @@ enum aw_qp_state {
 	AW_QP_IDLE, /* no stream yet; receives may be posted */
 	AW_QP_RTS, /* full operation */
 	AW_QP_CLOSING, /* either end has begun a graceful close; posted WRs still go out */
-	AW_QP_TERMINATE, /* an error was found; its Terminate is due or on its way */
+	/* This end has found an error, and its Terminate is due or on its way. A received Terminate leads to ERROR at once. */
+	AW_QP_TERMINATE,
 	AW_QP_ERROR, /* over: everything was flushed, posts flush at once */
 };
 

@@ -12,7 +12,8 @@
  * is bridged, and its price is the same for all of that: two hand-overs between processes and a copy each way.
  *
  * Plain TCP.
- *   When: mode `off`; mode `auto` where no pair is made (pair/plain.h has the reasons). Never in `on`.
+ *   When: mode `off`; mode `auto` where no pair is made (pair/plain.h has the reasons). In `on` only where the fd has no place in the table
+ *   (aw_fdtab_log_left_out), whatever the peer is.
  *   Costs: nothing.
  *   Only it: reaches any peer.
  * AF_UNIX pair (pair/offer.h).
