@@ -46,7 +46,8 @@ if(AW_FUZZ)
 endif()
 
 if(AW_SANITIZE)
-	set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g")
+	# A report names functions and lines, and no variables, which take a sixth of the time of a build.
+	set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g1")
 	add_compile_options(-fsanitize=${AW_SANITIZE})
 	add_link_options(-fsanitize=${AW_SANITIZE})
 	if(AW_SANITIZE MATCHES "undefined")
