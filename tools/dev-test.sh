@@ -15,6 +15,8 @@ done
 suites_distro="(distro|system)"
 # Under --full: the suites that take longer, too.
 suites_kernel_full="(kernel|kernel-full)"
+# Both of those that boot kernels.
+suites_uml="(interop|kernel)"
 presets="release asan tsan fuzz"
 labels="unit prop sim fuzz verbs cm faults abi system stress hostile interop ecosystem kernel package distro"
 only=""
@@ -117,7 +119,7 @@ test_preset() {
 	! is_kernel || report=build/logs/test-kernel
 	# Most tests wait for half of their time; fuzzers, and kernels that run as processes, do not.
 	local jobs=$(($(nproc) * 2))
-	[ "$preset" != fuzz ] && [ "$only" != interop ] && ! is_kernel && [ -z "$arch" ] || jobs=$(nproc)
+	[ "$preset" != fuzz ] && ! boots_kernels && [ -z "$arch" ] || jobs=$(nproc)
 	set_limits "$jobs"
 	say "testing $preset"
 	rm -f "$report.xml"
@@ -135,8 +137,12 @@ is_kernel() {
 	[ "$only" = kernel ] || [ "$only" = "$suites_kernel_full" ]
 }
 
+boots_kernels() {
+	is_kernel || [ "$only" = interop ] || [ "$only" = "$suites_uml" ]
+}
+
 asked_by_name() {
-	is_kernel || [[ $only =~ ^(interop|ecosystem|package)$ ]] || [ "$only" = "$suites_distro" ]
+	boots_kernels || [[ $only =~ ^(ecosystem|package)$ ]] || [ "$only" = "$suites_distro" ]
 }
 
 # make_root DIR SUITE [PACKAGES]: tests/distro/build-root, whose log is that of debootstrap.
@@ -267,11 +273,12 @@ if [ -n "$distro" ]; then
 fi
 reports=()
 wanted=()
+libuv=""
 [ -z "$arch" ] || presets=$arch
 ! asked_by_name || presets=release
 if [ -n "$arch" ]; then
 	prepare_machines
-elif [ "$only" = interop ] || is_kernel; then
+elif boots_kernels; then
 	need_packages "$packages_kernel"
 elif [ "$only" = package ]; then
 	need_packages "$packages_test_package"
@@ -281,7 +288,7 @@ else
 	need_packages "$packages_test"
 fi
 choose_presets
-if [ "$only" = interop ] || is_kernel; then
+if boots_kernels; then
 	configuration=${full:+full}
 	build_kernel ${configuration:=base}
 	[ -z "$full" ] || fetch_newer_headers
@@ -297,7 +304,10 @@ elif [ "$only" = ecosystem ]; then
 	get_engines
 	build_async_rdma
 else
-	build_libuv
+	# Most of it waits for the network. What it tells comes when it is over.
+	mkdir -p build/logs
+	build_libuv >build/logs/libuv.told 2>&1 &
+	libuv=$!
 fi
 # While a preset is tested the next one is built, in a session of its own, to which no Ctrl-C comes. A build that fails is
 # done again, and reported, when its turn comes.
@@ -305,6 +315,7 @@ behind=""
 trap '[ -z "$behind" ] || kill -- "-$behind" 2>/dev/null || true' EXIT
 for i in "${!wanted[@]}"; do
 	build_preset "${wanted[i]}"
+	[ -z "$libuv" ] || { wait "$libuv" && libuv="" && cat build/logs/libuv.told; }
 	next=${wanted[i + 1]:-}
 	if [ -n "$next" ]; then
 		tools/run-idle ./dev build "$next" >build/logs/behind.log 2>&1 &
