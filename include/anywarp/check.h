@@ -28,8 +28,7 @@ enum anywarp_refusal_cause {
 struct anywarp_refusal {
 	struct ibv_qp *qp; /* this end's, which has ended the stream */
 	enum anywarp_refusal_cause cause;
-	unsigned int
-		access; /* the right that the request needs: IBV_ACCESS_REMOTE_READ of a Read */
+	unsigned int access; /* the right that it needs: IBV_ACCESS_REMOTE_READ of a Read */
 	uint32_t rkey;
 	uint64_t addr, length; /* of a Write of several segments: of the one that was refused */
 	uint64_t start, size; /* the extent of the MR or window for peers; 0: there is none */
