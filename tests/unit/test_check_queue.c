@@ -26,7 +26,7 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(memory, 1, LEN);
-	aw_mr_add(&mr, (uintptr_t)memory, IBV_ACCESS_LOCAL_WRITE, true);
+	aw_mr_shadow_add(&mr, (uintptr_t)memory, IBV_ACCESS_LOCAL_WRITE, true);
 	return 0;
 }
 
@@ -35,7 +35,7 @@ static struct ibv_sge sge_of(size_t at, uint32_t len)
 	return (struct ibv_sge){ .addr = (uintptr_t)memory + at, .length = len, .lkey = LKEY };
 }
 
-static void send_push(struct aw_queue *queue, uint64_t wr_id, bool is_signaled,
+static void send_push(struct aw_wr_queue *queue, uint64_t wr_id, bool is_signaled,
 		      const struct ibv_sge *sge)
 {
 	aw_queue_push(queue, &(struct aw_wr_posted){ .owner = &owner,
@@ -47,7 +47,7 @@ static void send_push(struct aw_queue *queue, uint64_t wr_id, bool is_signaled,
 						     .sge_count = sge ? 1 : 0 });
 }
 
-static void recv_push(struct aw_queue *queue, uint64_t wr_id, const struct ibv_sge *sge)
+static void recv_push(struct aw_wr_queue *queue, uint64_t wr_id, const struct ibv_sge *sge)
 {
 	aw_queue_push(queue, &(struct aw_wr_posted){ .owner = &owner,
 						     .posted_as = queue,
@@ -58,7 +58,7 @@ static void recv_push(struct aw_queue *queue, uint64_t wr_id, const struct ibv_s
 						     .sge_count = 1 });
 }
 
-static bool complete(struct aw_queue *queue, uint64_t wr_id, enum ibv_wc_status status,
+static bool complete(struct aw_wr_queue *queue, uint64_t wr_id, enum ibv_wc_status status,
 		     uint32_t byte_len)
 {
 	const struct ibv_wc wc = {
@@ -68,7 +68,7 @@ static bool complete(struct aw_queue *queue, uint64_t wr_id, enum ibv_wc_status 
 	return aw_queue_complete(queue, &wc, true);
 }
 
-static void end(struct aw_queue *queue)
+static void end(struct aw_wr_queue *queue)
 {
 	aw_queue_clear(queue);
 	aw_queue_fini(queue);
@@ -78,7 +78,7 @@ static void end(struct aw_queue *queue)
 
 static void complete__a_signaled_send_ends_the_unsignaled_before_it(void **state)
 {
-	struct aw_queue queue = { 0 };
+	struct aw_wr_queue queue = { 0 };
 
 	(void)state;
 	for (uint64_t i = 0; i < 100; i++)
@@ -93,7 +93,7 @@ static void complete__a_signaled_send_ends_the_unsignaled_before_it(void **state
 
 static void complete__an_error_may_be_of_an_unsignaled_send(void **state)
 {
-	struct aw_queue queue = { 0 };
+	struct aw_wr_queue queue = { 0 };
 
 	(void)state;
 	send_push(&queue, 1, false, NULL);
@@ -105,7 +105,7 @@ static void complete__an_error_may_be_of_an_unsignaled_send(void **state)
 
 static void complete__equal_ids_end_in_order(void **state)
 {
-	struct aw_queue queue = { 0 };
+	struct aw_wr_queue queue = { 0 };
 
 	(void)state;
 	for (int i = 0; i < 40; i++)
@@ -123,7 +123,7 @@ static void complete__of_an_srq_in_any_order(void **state)
 	const struct ibv_wc second = { .wr_id = 2, .opcode = IBV_WC_RECV },
 			    first = { .wr_id = 1, .opcode = IBV_WC_RECV };
 	const struct ibv_sge one = sge_of(0, 8), two = sge_of(8, 8);
-	struct aw_queue queue = { 0 };
+	struct aw_wr_queue queue = { 0 };
 
 	(void)state;
 	recv_push(&queue, 1, &one);
@@ -138,7 +138,7 @@ static void complete__of_an_srq_in_any_order(void **state)
 
 static void unpush__takes_out_what_was_not_accepted(void **state)
 {
-	struct aw_queue queue = { 0 };
+	struct aw_wr_queue queue = { 0 };
 	struct ibv_send_wr wrs[3];
 
 	(void)state;
@@ -156,7 +156,7 @@ static void unpush__takes_out_what_was_not_accepted(void **state)
 static void source__a_change_is_told(void **state)
 {
 	const struct ibv_sge sge = sge_of(16, 100);
-	struct aw_queue queue = { 0 };
+	struct aw_wr_queue queue = { 0 };
 
 	(void)state;
 	send_push(&queue, 1, true, &sge);
@@ -175,7 +175,7 @@ static void source__a_change_is_told(void **state)
 static void sink__holds_the_pattern_and_gets_back_what_was_not_filled(void **state)
 {
 	const struct ibv_sge sge = sge_of(0, 64);
-	struct aw_queue queue = { 0 };
+	struct aw_wr_queue queue = { 0 };
 
 	(void)state;
 	memset(memory, 3, LEN);
@@ -195,7 +195,7 @@ static void sink__holds_the_pattern_and_gets_back_what_was_not_filled(void **sta
 static void sink__a_write_beyond_the_message_is_told_and_stays(void **state)
 {
 	const struct ibv_sge sge = sge_of(0, 64);
-	struct aw_queue queue = { 0 };
+	struct aw_wr_queue queue = { 0 };
 
 	(void)state;
 	memset(memory, 3, LEN);
@@ -212,7 +212,7 @@ static void sink__a_write_beyond_the_message_is_told_and_stays(void **state)
 static void sink__a_flushed_receive_gives_all_back(void **state)
 {
 	const struct ibv_sge sge = sge_of(0, 64);
-	struct aw_queue queue = { 0 };
+	struct aw_wr_queue queue = { 0 };
 
 	(void)state;
 	memset(memory, 3, LEN);
@@ -226,7 +226,7 @@ static void sink__a_flushed_receive_gives_all_back(void **state)
 static void overlap__two_sources_may_two_sinks_may_not(void **state)
 {
 	const struct ibv_sge one = sge_of(0, 64), two = sge_of(63, 10), three = sge_of(73, 10);
-	struct aw_queue sends = { 0 }, recvs = { 0 };
+	struct aw_wr_queue sends = { 0 }, recvs = { 0 };
 
 	(void)state;
 	send_push(&sends, 1, true, &one);
@@ -253,7 +253,7 @@ static void given_up__is_told_once_and_looked_at_no_more(void **state)
 	const struct aw_memory by_other = { .start = around.start,
 					    .end = around.end,
 					    .lkey = &other };
-	struct aw_queue queue = { 0 };
+	struct aw_wr_queue queue = { 0 };
 
 	(void)state;
 	send_push(&queue, 1, true, &sge);

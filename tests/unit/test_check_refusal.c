@@ -17,9 +17,9 @@
 
 static const char pd, other_pd;
 
-static struct aw_mr mr_make(uint32_t rkey, uint64_t start, bool is_gone)
+static struct aw_mr_shadow mr_make(uint32_t rkey, uint64_t start, bool is_gone)
 {
-	struct aw_mr mr = { .start = start, .end = start + SIZE, .rkey = rkey, .pd = &pd };
+	struct aw_mr_shadow mr = { .start = start, .end = start + SIZE, .rkey = rkey, .pd = &pd };
 
 	mr.object.number = rkey;
 	atomic_store(&mr.object.is_gone, is_gone);
@@ -91,9 +91,9 @@ static const struct row rows[] = {
 
 static void expect_words(const struct row *row, bool is_backward)
 {
-	struct aw_mr mrs[] = { mr_make(RKEY, START, false),
-			       mr_make(RKEY + 1, START + 0x10000, false),
-			       mr_make(RKEY + 2, START + 0x20000, true) };
+	struct aw_mr_shadow mrs[] = { mr_make(RKEY, START, false),
+				      mr_make(RKEY + 1, START + 0x10000, false),
+				      mr_make(RKEY + 2, START + 0x20000, true) };
 	const size_t count = sizeof(mrs) / sizeof(mrs[0]);
 	const struct anywarp_refusal refusal = { .cause = row->cause,
 						 .access = row->access,
@@ -130,9 +130,10 @@ static void refused_consider__the_better_guess(void **state)
 	const struct anywarp_refusal refusal = {
 		.cause = ANYWARP_REFUSAL_RKEY, .rkey = RKEY, .addr = START, .length = 8
 	};
-	const struct aw_mr last = mr_make(RKEY, START, true), before = mr_make(RKEY, START, true);
-	const struct aw_mr now = mr_make(RKEY, START, false),
-			   near = mr_make(RKEY + 5, START, false);
+	const struct aw_mr_shadow last = mr_make(RKEY, START, true),
+				  before = mr_make(RKEY, START, true);
+	const struct aw_mr_shadow now = mr_make(RKEY, START, false),
+				  near = mr_make(RKEY + 5, START, false);
 	struct aw_refused refused = { .refusal = &refusal, .pd = &pd };
 
 	(void)state;

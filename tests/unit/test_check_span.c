@@ -16,10 +16,10 @@ enum {
 	LENGTHS = 40,
 };
 
-static struct aw_span spans[SPANS];
+static struct aw_memory_span spans[SPANS];
 static bool is_in[SPANS];
 
-static bool overlaps(const struct aw_span *span, uint64_t start, uint64_t end)
+static bool overlaps(const struct aw_memory_span *span, uint64_t start, uint64_t end)
 {
 	return span->start < end && start < span->end;
 }
@@ -53,7 +53,7 @@ static void overlapping__finds_what_a_list_finds(void **state)
 	for (int step = 0; step < STEPS; step++) {
 		const uint64_t start = (uint64_t)(rand() % ADDRESSES),
 			       end = start + 1 + (uint64_t)(rand() % LENGTHS);
-		struct aw_span *found;
+		struct aw_memory_span *found;
 
 		span_toggle(&tree, rand() % SPANS);
 		found = aw_span_overlapping(&tree, start, end);
@@ -75,7 +75,7 @@ static void next__walks_all_spans_by_their_starts(void **state)
 		span_toggle(&tree, rand() % SPANS);
 	for (int i = 0; i < SPANS; i++)
 		in += is_in[i];
-	for (struct aw_span *span = aw_span_first(&tree); span;
+	for (struct aw_memory_span *span = aw_span_first(&tree); span;
 	     span = aw_span_next(span), walked++) {
 		assert_true(span->start >= last);
 		last = span->start;
@@ -85,7 +85,7 @@ static void next__walks_all_spans_by_their_starts(void **state)
 
 static void insert__many_in_order_make_a_shallow_tree(void **state)
 {
-	static struct aw_span many[1 << 14];
+	static struct aw_memory_span many[1 << 14];
 	struct aw_span_tree tree = { 0 };
 	int deepest = 0;
 
@@ -98,7 +98,7 @@ static void insert__many_in_order_make_a_shallow_tree(void **state)
 	for (int i = 0; i < 1 << 14; i++) {
 		int depth = 0;
 
-		for (struct aw_span *up = many[i].up; up; up = up->up)
+		for (struct aw_memory_span *up = many[i].up; up; up = up->up)
 			depth++;
 		deepest = depth > deepest ? depth : deepest;
 	}

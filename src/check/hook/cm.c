@@ -152,7 +152,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 /* Tells an ORD or IRD beyond the device's; 255 asks for the device's own. */
 static void depths_judge(const struct rdma_cm_id *id, const struct rdma_conn_param *param)
 {
-	struct aw_context *device = param && id->verbs ? aw_context_get(id->verbs) : NULL;
+	struct aw_context_shadow *device = param && id->verbs ? aw_context_get(id->verbs) : NULL;
 	const struct aw_report report = { .rule = AW_RULE_RD_ATOMIC_EXCEEDED, .object = "" };
 
 	if (!device)
@@ -174,7 +174,7 @@ static void depths_judge(const struct rdma_cm_id *id, const struct rdma_conn_par
 static int connect_done(const char *call, const struct rdma_cm_id *id,
 			const struct rdma_conn_param *param, int rc)
 {
-	struct aw_context *device = id->verbs ? aw_context_get(id->verbs) : NULL;
+	struct aw_context_shadow *device = id->verbs ? aw_context_get(id->verbs) : NULL;
 	const int err = errno;
 	char why[AW_EXPLAIN_MAX];
 

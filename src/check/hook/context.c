@@ -11,9 +11,9 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* two threads that see a context first */
 
-struct aw_context *aw_ops_get(const struct ibv_context *context)
+struct aw_context_shadow *aw_ops_get(const struct ibv_context *context)
 {
-	struct aw_context *device = aw_context_get(context);
+	struct aw_context_shadow *device = aw_context_get(context);
 
 	assert(device); /* its ops are not called but by a context that was seen */
 	return device;
@@ -23,7 +23,7 @@ static int query_device_ex(struct ibv_context *context,
 			   const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size)
 {
-	struct aw_context *device;
+	struct aw_context_shadow *device;
 	int err;
 
 	aw_inside_enter();
@@ -60,7 +60,7 @@ static void extended_replace(struct verbs_context *context)
 
 void aw_hook_context(struct ibv_context *context)
 {
-	struct aw_context *shadow = aw_context_get(context);
+	struct aw_context_shadow *shadow = aw_context_get(context);
 	struct ibv_device_attr attr = { 0 };
 	struct verbs_context *extended = verbs_get_ctx(context);
 

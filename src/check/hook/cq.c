@@ -46,7 +46,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 
 static void cq_create_failed(const struct ibv_context *context, int cqe, int comp_vector)
 {
-	struct aw_context *device = aw_context_get(context);
+	struct aw_context_shadow *device = aw_context_get(context);
 	const int err = errno;
 	char why[AW_EXPLAIN_MAX];
 
@@ -76,7 +76,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 
 struct ibv_cq_ex *aw_op_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
-	struct aw_context *device;
+	struct aw_context_shadow *device;
 	struct ibv_cq_ex *cq = NULL;
 
 	aw_inside_enter();
@@ -98,7 +98,7 @@ struct ibv_cq_ex *aw_op_create_cq_ex(struct ibv_context *context, struct ibv_cq_
 
 int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	struct aw_cq *shadow;
+	struct aw_cq_shadow *shadow;
 	int err;
 
 	aw_inside_enter();
@@ -114,7 +114,7 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 }
 
 /* Tells events that the program has not acknowledged, and acknowledges them in its place, or the destroy would wait for ever. */
-static void cq_events_settle(struct aw_cq *cq)
+static void cq_events_settle(struct aw_cq_shadow *cq)
 {
 	char name[AW_OBJECT_NAME_MAX];
 	unsigned unacked, spurious;
@@ -146,7 +146,7 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 	object = aw_object_get(cq, AW_KIND_CQ);
 	if (aw_destroy_begin("ibv_destroy_cq", object)) {
 		if (object)
-			cq_events_settle((struct aw_cq *)object);
+			cq_events_settle((struct aw_cq_shadow *)object);
 		err = aw_real()->ibv_destroy_cq(cq);
 		aw_destroy_end("ibv_destroy_cq", object, err);
 	} else {
@@ -160,13 +160,13 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 /* A CQ of the channel on which the thread that is about to sleep there misses a completion; with a reference, or NULL. */
 struct sleeper {
 	const struct ibv_comp_channel *channel;
-	struct aw_cq *cq;
+	struct aw_cq_shadow *cq;
 };
 
 static void sleeper_find(struct aw_object *object, void *arg)
 {
 	struct sleeper *sleeper = arg;
-	struct aw_cq *cq = (struct aw_cq *)object;
+	struct aw_cq_shadow *cq = (struct aw_cq_shadow *)object;
 
 	if (sleeper->cq || object->kind != AW_KIND_CQ || cq->channel != sleeper->channel ||
 	    !cq->arm_needs_poll || !pthread_equal(cq->armed_by, pthread_self()))
@@ -199,7 +199,7 @@ static void sleep_judge(const struct ibv_comp_channel *channel)
 /* The program is given an event of the CQ. */
 static void event_got(struct ibv_cq *cq)
 {
-	struct aw_cq *shadow = aw_cq_get(cq);
+	struct aw_cq_shadow *shadow = aw_cq_get(cq);
 
 	if (!shadow)
 		return;
@@ -214,7 +214,7 @@ static void event_got(struct ibv_cq *cq)
 
 static int event_get(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
-	struct aw_cq *shadow = aw_vary_channel_event(channel);
+	struct aw_cq_shadow *shadow = aw_vary_channel_event(channel);
 
 	if (!shadow)
 		return aw_real()->ibv_get_cq_event(channel, cq, cq_context);
@@ -251,7 +251,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void 
 
 void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
-	struct aw_cq *shadow;
+	struct aw_cq_shadow *shadow;
 	unsigned int real = nevents;
 
 	aw_inside_enter();
@@ -272,8 +272,8 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 
 int aw_op_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
-	struct aw_context *device;
-	struct aw_cq *shadow;
+	struct aw_context_shadow *device;
+	struct aw_cq_shadow *shadow;
 	int err;
 
 	aw_inside_enter();
@@ -314,8 +314,8 @@ static void failure_explain(const struct ibv_wc *wc)
 }
 
 /* The completions that the program is given now; the plan of faults may change them. */
-static int completions_get(const struct aw_context *device, struct aw_cq *shadow, struct ibv_cq *cq,
-			   int max, struct ibv_wc *wc)
+static int completions_get(const struct aw_context_shadow *device, struct aw_cq_shadow *shadow,
+			   struct ibv_cq *cq, int max, struct ibv_wc *wc)
 {
 	const uint32_t ask = shadow && max > 0 ? aw_vary_cq_poll(shadow, (uint32_t)max)
 					       : (uint32_t)max;
@@ -335,8 +335,8 @@ static int completions_get(const struct aw_context *device, struct aw_cq *shadow
 
 int aw_op_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 {
-	struct aw_context *device;
-	struct aw_cq *shadow;
+	struct aw_context_shadow *device;
+	struct aw_cq_shadow *shadow;
 	int count;
 
 	aw_inside_enter();

@@ -17,7 +17,7 @@ struct only_qp {
 static void only_qp_find(struct aw_object *object, void *arg)
 {
 	struct only_qp *only = arg;
-	const struct aw_qp *qp = (struct aw_qp *)object;
+	const struct aw_qp_shadow *qp = (struct aw_qp_shadow *)object;
 
 	if (object->kind != AW_KIND_QP || (qp->send_cq != only->cq && qp->recv_cq != only->cq))
 		return;
@@ -25,7 +25,7 @@ static void only_qp_find(struct aw_object *object, void *arg)
 	only->count++;
 }
 
-static uint32_t qp_number(const struct aw_cq *shadow, struct ibv_cq_ex *cq)
+static uint32_t qp_number(const struct aw_cq_shadow *shadow, struct ibv_cq_ex *cq)
 {
 	struct only_qp only = { .cq = ibv_cq_ex_to_cq(cq) };
 
@@ -36,7 +36,7 @@ static uint32_t qp_number(const struct aw_cq *shadow, struct ibv_cq_ex *cq)
 }
 
 /* The completion at which the program's poll stands. */
-static void current_complete(const struct aw_cq *shadow, struct ibv_cq_ex *cq)
+static void current_complete(const struct aw_cq_shadow *shadow, struct ibv_cq_ex *cq)
 {
 	struct ibv_wc wc = { .wr_id = cq->wr_id, .status = cq->status };
 
@@ -52,7 +52,7 @@ static void current_complete(const struct aw_cq *shadow, struct ibv_cq_ex *cq)
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
-	struct aw_cq *shadow;
+	struct aw_cq_shadow *shadow;
 	int err = EINVAL;
 
 	aw_inside_enter();
@@ -74,7 +74,7 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 
 static int next_poll(struct ibv_cq_ex *cq)
 {
-	struct aw_cq *shadow;
+	struct aw_cq_shadow *shadow;
 	int err = EINVAL;
 
 	aw_inside_enter();
@@ -91,7 +91,7 @@ static int next_poll(struct ibv_cq_ex *cq)
 
 void aw_hook_cq_ex(struct ibv_cq_ex *cq)
 {
-	struct aw_cq *shadow = aw_cq_get(ibv_cq_ex_to_cq(cq));
+	struct aw_cq_shadow *shadow = aw_cq_get(ibv_cq_ex_to_cq(cq));
 
 	if (!shadow)
 		return;

@@ -44,7 +44,7 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 
 struct ibv_td *aw_op_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
-	struct aw_context *device;
+	struct aw_context_shadow *device;
 	struct ibv_td *td = NULL;
 
 	aw_inside_enter();
@@ -62,7 +62,7 @@ struct ibv_td *aw_op_alloc_td(struct ibv_context *context, struct ibv_td_init_at
 
 int aw_op_dealloc_td(struct ibv_td *td)
 {
-	struct aw_context *device;
+	struct aw_context_shadow *device;
 	struct aw_object *object;
 	int err;
 
@@ -84,7 +84,7 @@ int aw_op_dealloc_td(struct ibv_td *td)
 struct ibv_pd *aw_op_alloc_parent_domain(struct ibv_context *context,
 					 struct ibv_parent_domain_init_attr *attr)
 {
-	struct aw_context *device;
+	struct aw_context_shadow *device;
 	struct ibv_pd *pd = NULL;
 
 	aw_inside_enter();
@@ -105,7 +105,7 @@ static struct ibv_mr *mr_made(const char *call, struct ibv_mr *mr, uint64_t iova
 			      bool is_memory)
 {
 	if (mr)
-		aw_mr_add(mr, iova, access, is_memory);
+		aw_mr_shadow_add(mr, iova, access, is_memory);
 	else
 		aw_hook_failed(call, errno);
 	return mr;
@@ -114,7 +114,7 @@ static struct ibv_mr *mr_made(const char *call, struct ibv_mr *mr, uint64_t iova
 static struct ibv_mr *mr_reg_failed(const struct ibv_pd *pd, const void *addr, size_t length,
 				    unsigned access)
 {
-	struct aw_context *device = aw_context_get(pd->context);
+	struct aw_context_shadow *device = aw_context_get(pd->context);
 	const int err = errno;
 	char why[AW_EXPLAIN_MAX];
 
@@ -139,7 +139,7 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
 	if (like_allows_mr(length, (unsigned)access) && aw_hook_may("ibv_reg_mr"))
 		mr = aw_real()->ibv_reg_mr(pd, addr, length, access);
 	if (mr)
-		aw_mr_add(mr, (uintptr_t)addr, (unsigned)access, true);
+		aw_mr_shadow_add(mr, (uintptr_t)addr, (unsigned)access, true);
 	else
 		mr_reg_failed(pd, addr, length, (unsigned)access);
 	aw_inside_leave();
@@ -155,7 +155,7 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 	if (like_allows_mr(length, (unsigned)access) && aw_hook_may("ibv_reg_mr_iova"))
 		mr = aw_real()->ibv_reg_mr_iova(pd, addr, length, iova, access);
 	if (mr)
-		aw_mr_add(mr, iova, (unsigned)access, true);
+		aw_mr_shadow_add(mr, iova, (unsigned)access, true);
 	else
 		mr_reg_failed(pd, addr, length, (unsigned)access);
 	aw_inside_leave();
@@ -171,7 +171,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	if (like_allows_mr(length, access) && aw_hook_may("ibv_reg_mr_iova2"))
 		mr = aw_real()->ibv_reg_mr_iova2(pd, addr, length, iova, access);
 	if (mr)
-		aw_mr_add(mr, iova, access, true);
+		aw_mr_shadow_add(mr, iova, access, true);
 	else
 		mr_reg_failed(pd, addr, length, access);
 	aw_inside_leave();
@@ -194,7 +194,7 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 struct ibv_mr *aw_op_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offset,
 			       size_t length, unsigned int access)
 {
-	struct aw_context *device;
+	struct aw_context_shadow *device;
 	struct ibv_mr *mr = NULL;
 
 	aw_inside_enter();
@@ -208,7 +208,7 @@ struct ibv_mr *aw_op_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm
 }
 
 /* Tells WRs under way that use the MR; their memory is looked at no more, since it may go next. */
-static void mr_give_up(const struct aw_mr *mr)
+static void mr_give_up(const struct aw_mr_shadow *mr)
 {
 	char name[AW_OBJECT_NAME_MAX];
 
@@ -229,7 +229,7 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
 
 	aw_inside_enter();
 	object = aw_object_get(mr, AW_KIND_MR);
-	const struct aw_mr *shadow = (struct aw_mr *)object;
+	const struct aw_mr_shadow *shadow = (struct aw_mr_shadow *)object;
 	const unsigned rights = flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned)access
 				: shadow			   ? shadow->access
 								   : 0;
@@ -240,10 +240,10 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
 		      : errno;
 	if (err == 0) {
 		if (object) {
-			aw_registered_remove((struct aw_mr *)object);
+			aw_registered_remove((struct aw_mr_shadow *)object);
 			(void)aw_object_goes(object);
 		}
-		aw_mr_add(mr, (uintptr_t)mr->addr, rights, true);
+		aw_mr_shadow_add(mr, (uintptr_t)mr->addr, rights, true);
 	} else {
 		aw_hook_failed("ibv_rereg_mr", err);
 	}
@@ -260,9 +260,9 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 	aw_inside_enter();
 	object = aw_object_get(mr, AW_KIND_MR);
 	if (aw_destroy_begin("ibv_dereg_mr", object)) {
-		mr_give_up((struct aw_mr *)object);
+		mr_give_up((struct aw_mr_shadow *)object);
 		if (object)
-			aw_registered_remove((struct aw_mr *)object);
+			aw_registered_remove((struct aw_mr_shadow *)object);
 		err = aw_real()->ibv_dereg_mr(mr);
 		aw_destroy_end("ibv_dereg_mr", object, err);
 	} else {
@@ -275,7 +275,7 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 
 struct ibv_mw *aw_op_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	struct aw_context *device;
+	struct aw_context_shadow *device;
 	struct ibv_mw *mw = NULL;
 
 	aw_inside_enter();
@@ -294,7 +294,7 @@ struct ibv_mw *aw_op_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 int aw_op_dealloc_mw(struct ibv_mw *mw)
 {
-	struct aw_context *device;
+	struct aw_context_shadow *device;
 	struct aw_object *object;
 	int err;
 
@@ -315,7 +315,7 @@ int aw_op_dealloc_mw(struct ibv_mw *mw)
 
 int aw_op_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *mw_bind)
 {
-	struct aw_context *device;
+	struct aw_context_shadow *device;
 	int err;
 
 	aw_inside_enter();

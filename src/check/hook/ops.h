@@ -6,7 +6,7 @@
 #include "check/hook/hook.h"
 
 /* The device's own ops of a context that aw_hook_context has seen; the caller puts them. */
-struct aw_context *aw_ops_get(const struct ibv_context *context);
+struct aw_context_shadow *aw_ops_get(const struct ibv_context *context);
 
 int aw_op_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int aw_op_req_notify_cq(struct ibv_cq *cq, int solicited_only);

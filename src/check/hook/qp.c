@@ -13,7 +13,7 @@
 
 static void qp_create_failed(const struct ibv_context *context, const struct ibv_qp_init_attr *attr)
 {
-	struct aw_context *device = aw_context_get(context);
+	struct aw_context_shadow *device = aw_context_get(context);
 	const int err = errno;
 	char why[AW_EXPLAIN_MAX];
 
@@ -54,7 +54,7 @@ static struct ibv_qp_init_attr plain_attr(const struct ibv_qp_init_attr_ex *exte
 
 struct ibv_qp *aw_op_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	struct aw_context *device;
+	struct aw_context_shadow *device;
 	struct ibv_qp_init_attr plain;
 	struct ibv_qp *qp = NULL;
 
@@ -77,7 +77,7 @@ struct ibv_qp *aw_op_create_qp_ex(struct ibv_context *context, struct ibv_qp_ini
 /* The QP of another process: what it was created with is not known here, and it is not followed. */
 struct ibv_qp *aw_op_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
 {
-	struct aw_context *device;
+	struct aw_context_shadow *device;
 	struct ibv_qp *qp = NULL;
 
 	aw_inside_enter();
@@ -100,7 +100,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	object = aw_object_get(qp, AW_KIND_QP);
 	if (aw_destroy_begin("ibv_destroy_qp", object)) {
 		if (object)
-			aw_qp_end((struct aw_qp *)object);
+			aw_qp_end((struct aw_qp_shadow *)object);
 		err = aw_real()->ibv_destroy_qp(qp);
 		aw_destroy_end("ibv_destroy_qp", object, err);
 	} else {
@@ -112,9 +112,9 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 }
 
 /* Tells an ORD or IRD beyond the device's. */
-static void rd_atomic_judge(const struct aw_qp *qp, const struct ibv_qp_attr *attr, int mask)
+static void rd_atomic_judge(const struct aw_qp_shadow *qp, const struct ibv_qp_attr *attr, int mask)
 {
-	struct aw_context *device = aw_context_get(qp->qp->context);
+	struct aw_context_shadow *device = aw_context_get(qp->qp->context);
 	char name[AW_OBJECT_NAME_MAX];
 	struct aw_report report = { .rule = AW_RULE_RD_ATOMIC_EXCEEDED, .object = name };
 
@@ -134,7 +134,7 @@ static void rd_atomic_judge(const struct aw_qp *qp, const struct ibv_qp_attr *at
 	aw_object_put(&device->object);
 }
 
-static void qp_modified(struct aw_qp *qp, const struct ibv_qp_attr *attr, int mask)
+static void qp_modified(struct aw_qp_shadow *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	if (mask & IBV_QP_MAX_QP_RD_ATOMIC) {
 		qp->rd_atomic = attr->max_rd_atomic;
@@ -150,10 +150,11 @@ static void qp_modified(struct aw_qp *qp, const struct ibv_qp_attr *attr, int ma
 }
 
 /* Says why the call failed. qp: as it was; shadow: what is known of it. */
-static void modify_failed(struct ibv_qp *qp, struct aw_qp *shadow, struct aw_explain_qp *facts,
-			  const struct ibv_qp_attr *attr, int mask, int err)
+static void modify_failed(struct ibv_qp *qp, struct aw_qp_shadow *shadow,
+			  struct aw_explain_qp *facts, const struct ibv_qp_attr *attr, int mask,
+			  int err)
 {
-	struct aw_context *device = aw_context_get(qp->context);
+	struct aw_context_shadow *device = aw_context_get(qp->context);
 	char name[AW_OBJECT_NAME_MAX], why[AW_EXPLAIN_MAX];
 	struct ibv_port_attr port;
 
@@ -173,7 +174,7 @@ static void modify_failed(struct ibv_qp *qp, struct aw_qp *shadow, struct aw_exp
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct aw_explain_qp facts = { 0 };
-	struct aw_qp *shadow;
+	struct aw_qp_shadow *shadow;
 	int err;
 
 	aw_inside_enter();
@@ -200,7 +201,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 static void srq_create_failed(const struct ibv_context *context, const struct ibv_srq_attr *attr)
 {
-	struct aw_context *device = aw_context_get(context);
+	struct aw_context_shadow *device = aw_context_get(context);
 	const int err = errno;
 	char why[AW_EXPLAIN_MAX];
 
@@ -229,7 +230,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 
 struct ibv_srq *aw_op_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
-	struct aw_context *device;
+	struct aw_context_shadow *device;
 	struct ibv_srq *srq = NULL;
 
 	aw_inside_enter();
@@ -255,7 +256,7 @@ int ibv_destroy_srq(struct ibv_srq *srq)
 	if (aw_destroy_begin("ibv_destroy_srq", object)) {
 		err = aw_real()->ibv_destroy_srq(srq);
 		if (object && err == 0)
-			aw_srq_end((struct aw_srq *)object);
+			aw_srq_end((struct aw_srq_shadow *)object);
 		aw_destroy_end("ibv_destroy_srq", object, err);
 	} else {
 		err = errno;
@@ -266,9 +267,9 @@ int ibv_destroy_srq(struct ibv_srq *srq)
 }
 
 /* What the reason of a failed post is taken from. */
-static struct aw_explain_queue queue_facts(struct aw_qp *qp, const char *name, bool is_send)
+static struct aw_explain_queue queue_facts(struct aw_qp_shadow *qp, const char *name, bool is_send)
 {
-	const struct aw_queue *queue = is_send ? &qp->sends : &qp->recvs;
+	const struct aw_wr_queue *queue = is_send ? &qp->sends : &qp->recvs;
 
 	return (struct aw_explain_queue){ .object = name,
 					  .type = qp->type,
@@ -310,8 +311,9 @@ static struct ibv_send_wr *unlike_find(const struct ibv_qp *qp, struct ibv_send_
 }
 
 /* The device gets the WRs before stop, which are cut off the program's list for the call. 0: it accepted these. */
-static int sends_before(const struct aw_context *device, struct ibv_qp *qp, struct ibv_send_wr *wr,
-			struct ibv_send_wr *stop, struct ibv_send_wr **bad_wr)
+static int sends_before(const struct aw_context_shadow *device, struct ibv_qp *qp,
+			struct ibv_send_wr *wr, struct ibv_send_wr *stop,
+			struct ibv_send_wr **bad_wr)
 {
 	struct ibv_send_wr *last = wr;
 	int err;
@@ -327,8 +329,8 @@ static int sends_before(const struct aw_context *device, struct ibv_qp *qp, stru
 }
 
 /* The device's post, as far as neither the plan of faults nor the adapter to be like refuses a WR. */
-static int send_post(const struct aw_context *device, struct ibv_qp *qp, struct ibv_send_wr *wr,
-		     struct ibv_send_wr **bad_wr)
+static int send_post(const struct aw_context_shadow *device, struct ibv_qp *qp,
+		     struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	int refused, err;
 	struct ibv_send_wr *stop = unlike_find(qp, wr, &refused);
@@ -360,8 +362,8 @@ static void qp_fail(struct ibv_qp *qp)
 int aw_op_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct ibv_send_wr *bad = wr;
-	struct aw_context *device;
-	struct aw_qp *shadow;
+	struct aw_context_shadow *device;
+	struct aw_qp_shadow *shadow;
 	int err;
 
 	aw_inside_enter();
@@ -398,8 +400,8 @@ int aw_op_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 int aw_op_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct ibv_recv_wr *bad = wr;
-	struct aw_context *device;
-	struct aw_qp *shadow;
+	struct aw_context_shadow *device;
+	struct aw_qp_shadow *shadow;
 	int err;
 
 	aw_inside_enter();
@@ -434,8 +436,8 @@ int aw_op_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_w
 int aw_op_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct ibv_recv_wr *bad = wr;
-	struct aw_context *device;
-	struct aw_srq *shadow;
+	struct aw_context_shadow *device;
+	struct aw_srq_shadow *shadow;
 	int err;
 
 	aw_inside_enter();

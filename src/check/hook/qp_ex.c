@@ -8,19 +8,19 @@
 #include <errno.h>
 
 /* The QP's shadow, which is there as long as its functions are replaced; the caller puts it. */
-static struct aw_qp *shadow_get(struct ibv_qp_ex *qp)
+static struct aw_qp_shadow *shadow_get(struct ibv_qp_ex *qp)
 {
 	return aw_qp_get(&qp->qp_base);
 }
 
-static void shadow_put(struct aw_qp *shadow)
+static void shadow_put(struct aw_qp_shadow *shadow)
 {
 	aw_object_put(&shadow->object);
 }
 
 static void wr_start(struct ibv_qp_ex *qp)
 {
-	struct aw_qp *shadow;
+	struct aw_qp_shadow *shadow;
 
 	aw_inside_enter();
 	shadow = shadow_get(qp);
@@ -34,8 +34,8 @@ static void wr_start(struct ibv_qp_ex *qp)
 
 static int wr_complete(struct ibv_qp_ex *qp)
 {
-	struct aw_batch *batch;
-	struct aw_qp *shadow;
+	struct aw_wr_batch *batch;
+	struct aw_qp_shadow *shadow;
 	int err;
 
 	aw_inside_enter();
@@ -65,7 +65,7 @@ static int wr_complete(struct ibv_qp_ex *qp)
 
 static void wr_abort(struct ibv_qp_ex *qp)
 {
-	struct aw_qp *shadow;
+	struct aw_qp_shadow *shadow;
 
 	aw_inside_enter();
 	shadow = shadow_get(qp);
@@ -77,9 +77,9 @@ static void wr_abort(struct ibv_qp_ex *qp)
 }
 
 /* Puts a work request of the batch down, and returns the shadow for the real call. */
-static struct aw_qp *wr_begin(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode)
+static struct aw_qp_shadow *wr_begin(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode)
 {
-	struct aw_qp *shadow;
+	struct aw_qp_shadow *shadow;
 
 	aw_inside_enter();
 	shadow = shadow_get(qp);
@@ -87,7 +87,7 @@ static struct aw_qp *wr_begin(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode)
 	return shadow;
 }
 
-static void wr_end(struct aw_qp *shadow)
+static void wr_end(struct aw_qp_shadow *shadow)
 {
 	shadow_put(shadow);
 	aw_inside_leave();
@@ -96,7 +96,7 @@ static void wr_end(struct aw_qp *shadow)
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
 			      uint64_t compare, uint64_t swap)
 {
-	struct aw_qp *shadow = wr_begin(qp, IBV_WR_ATOMIC_CMP_AND_SWP);
+	struct aw_qp_shadow *shadow = wr_begin(qp, IBV_WR_ATOMIC_CMP_AND_SWP);
 
 	aw_batch_remote(shadow->batch, rkey, remote_addr);
 	shadow->extended.wr_atomic_cmp_swp(qp, rkey, remote_addr, compare, swap);
@@ -106,7 +106,7 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remo
 static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
 				uint64_t add)
 {
-	struct aw_qp *shadow = wr_begin(qp, IBV_WR_ATOMIC_FETCH_AND_ADD);
+	struct aw_qp_shadow *shadow = wr_begin(qp, IBV_WR_ATOMIC_FETCH_AND_ADD);
 
 	aw_batch_remote(shadow->batch, rkey, remote_addr);
 	shadow->extended.wr_atomic_fetch_add(qp, rkey, remote_addr, add);
@@ -116,7 +116,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t re
 static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *bind_info)
 {
-	struct aw_qp *shadow = wr_begin(qp, IBV_WR_BIND_MW);
+	struct aw_qp_shadow *shadow = wr_begin(qp, IBV_WR_BIND_MW);
 
 	shadow->extended.wr_bind_mw(qp, mw, rkey, bind_info);
 	wr_end(shadow);
@@ -124,7 +124,7 @@ static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
 
 static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t invalidate_rkey)
 {
-	struct aw_qp *shadow = wr_begin(qp, IBV_WR_LOCAL_INV);
+	struct aw_qp_shadow *shadow = wr_begin(qp, IBV_WR_LOCAL_INV);
 
 	shadow->extended.wr_local_inv(qp, invalidate_rkey);
 	wr_end(shadow);
@@ -132,7 +132,7 @@ static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t invalidate_rkey)
 
 static void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr)
 {
-	struct aw_qp *shadow = wr_begin(qp, IBV_WR_RDMA_READ);
+	struct aw_qp_shadow *shadow = wr_begin(qp, IBV_WR_RDMA_READ);
 
 	aw_batch_remote(shadow->batch, rkey, remote_addr);
 	shadow->extended.wr_rdma_read(qp, rkey, remote_addr);
@@ -141,7 +141,7 @@ static void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_ad
 
 static void wr_rdma_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr)
 {
-	struct aw_qp *shadow = wr_begin(qp, IBV_WR_RDMA_WRITE);
+	struct aw_qp_shadow *shadow = wr_begin(qp, IBV_WR_RDMA_WRITE);
 
 	aw_batch_remote(shadow->batch, rkey, remote_addr);
 	shadow->extended.wr_rdma_write(qp, rkey, remote_addr);
@@ -151,7 +151,7 @@ static void wr_rdma_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_a
 static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
 			      __be32 imm_data)
 {
-	struct aw_qp *shadow = wr_begin(qp, IBV_WR_RDMA_WRITE_WITH_IMM);
+	struct aw_qp_shadow *shadow = wr_begin(qp, IBV_WR_RDMA_WRITE_WITH_IMM);
 
 	aw_batch_remote(shadow->batch, rkey, remote_addr);
 	shadow->extended.wr_rdma_write_imm(qp, rkey, remote_addr, imm_data);
@@ -160,7 +160,7 @@ static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remo
 
 static void wr_send(struct ibv_qp_ex *qp)
 {
-	struct aw_qp *shadow = wr_begin(qp, IBV_WR_SEND);
+	struct aw_qp_shadow *shadow = wr_begin(qp, IBV_WR_SEND);
 
 	shadow->extended.wr_send(qp);
 	wr_end(shadow);
@@ -168,7 +168,7 @@ static void wr_send(struct ibv_qp_ex *qp)
 
 static void wr_send_imm(struct ibv_qp_ex *qp, __be32 imm_data)
 {
-	struct aw_qp *shadow = wr_begin(qp, IBV_WR_SEND_WITH_IMM);
+	struct aw_qp_shadow *shadow = wr_begin(qp, IBV_WR_SEND_WITH_IMM);
 
 	shadow->extended.wr_send_imm(qp, imm_data);
 	wr_end(shadow);
@@ -176,7 +176,7 @@ static void wr_send_imm(struct ibv_qp_ex *qp, __be32 imm_data)
 
 static void wr_send_inv(struct ibv_qp_ex *qp, uint32_t invalidate_rkey)
 {
-	struct aw_qp *shadow = wr_begin(qp, IBV_WR_SEND_WITH_INV);
+	struct aw_qp_shadow *shadow = wr_begin(qp, IBV_WR_SEND_WITH_INV);
 
 	shadow->extended.wr_send_inv(qp, invalidate_rkey);
 	wr_end(shadow);
@@ -185,7 +185,7 @@ static void wr_send_inv(struct ibv_qp_ex *qp, uint32_t invalidate_rkey)
 static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint32_t length)
 {
 	const struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
-	struct aw_qp *shadow;
+	struct aw_qp_shadow *shadow;
 
 	aw_inside_enter();
 	shadow = shadow_get(qp);
@@ -196,7 +196,7 @@ static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint3
 
 static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge, const struct ibv_sge *sg_list)
 {
-	struct aw_qp *shadow;
+	struct aw_qp_shadow *shadow;
 
 	aw_inside_enter();
 	shadow = shadow_get(qp);
@@ -207,7 +207,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge, const struct i
 
 static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 {
-	struct aw_qp *shadow;
+	struct aw_qp_shadow *shadow;
 
 	aw_inside_enter();
 	shadow = shadow_get(qp);
@@ -219,7 +219,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 				    const struct ibv_data_buf *buf_list)
 {
-	struct aw_qp *shadow;
+	struct aw_qp_shadow *shadow;
 	size_t len = 0;
 
 	for (size_t i = 0; i < num_buf; i++)
@@ -233,7 +233,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 
 void aw_hook_qp_ex(struct ibv_qp_ex *qp)
 {
-	struct aw_qp *shadow = shadow_get(qp);
+	struct aw_qp_shadow *shadow = shadow_get(qp);
 
 	if (!shadow)
 		return;

@@ -38,7 +38,7 @@ bool aw_like_allows(int err)
 	return err == 0;
 }
 
-uint32_t aw_vary_cq_poll(struct aw_cq *cq, uint32_t max)
+uint32_t aw_vary_cq_poll(struct aw_cq_shadow *cq, uint32_t max)
 {
 	uint32_t ask;
 
@@ -50,7 +50,7 @@ uint32_t aw_vary_cq_poll(struct aw_cq *cq, uint32_t max)
 	return ask;
 }
 
-void aw_vary_cq_polled(struct aw_cq *cq, struct ibv_wc *wc, int count)
+void aw_vary_cq_polled(struct aw_cq_shadow *cq, struct ibv_wc *wc, int count)
 {
 	if (!aw_vary_is_on() || count <= 0)
 		return;
@@ -59,7 +59,7 @@ void aw_vary_cq_polled(struct aw_cq *cq, struct ibv_wc *wc, int count)
 	pthread_mutex_unlock(&cq->lock);
 }
 
-void aw_vary_cq_gave(struct aw_cq *cq)
+void aw_vary_cq_gave(struct aw_cq_shadow *cq)
 {
 	if (!aw_vary_is_on())
 		return;
@@ -68,7 +68,7 @@ void aw_vary_cq_gave(struct aw_cq *cq)
 	pthread_mutex_unlock(&cq->lock);
 }
 
-void aw_vary_cq_armed(struct aw_cq *cq, bool solicited_only)
+void aw_vary_cq_armed(struct aw_cq_shadow *cq, bool solicited_only)
 {
 	if (!aw_vary_is_on())
 		return;
@@ -77,7 +77,7 @@ void aw_vary_cq_armed(struct aw_cq *cq, bool solicited_only)
 	pthread_mutex_unlock(&cq->lock);
 }
 
-void aw_vary_cq_event(struct aw_cq *cq)
+void aw_vary_cq_event(struct aw_cq_shadow *cq)
 {
 	if (!aw_vary_is_on())
 		return;
@@ -86,15 +86,15 @@ void aw_vary_cq_event(struct aw_cq *cq)
 	pthread_mutex_unlock(&cq->lock);
 }
 
-struct search {
+struct event_search {
 	const struct ibv_comp_channel *channel;
-	struct aw_cq *cq;
+	struct aw_cq_shadow *cq;
 };
 
 static void cq_ask(struct aw_object *object, void *arg)
 {
-	struct search *search = arg;
-	struct aw_cq *cq = (struct aw_cq *)object;
+	struct event_search *search = arg;
+	struct aw_cq_shadow *cq = (struct aw_cq_shadow *)object;
 	bool is_spurious;
 
 	if (search->cq || object->kind != AW_KIND_CQ || cq->channel != search->channel)
@@ -110,9 +110,9 @@ static void cq_ask(struct aw_object *object, void *arg)
 	search->cq = cq;
 }
 
-struct aw_cq *aw_vary_channel_event(const struct ibv_comp_channel *channel)
+struct aw_cq_shadow *aw_vary_channel_event(const struct ibv_comp_channel *channel)
 {
-	struct search search = { .channel = channel };
+	struct event_search search = { .channel = channel };
 
 	if (aw_vary_is_on())
 		aw_object_each(cq_ask, &search);

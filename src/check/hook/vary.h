@@ -14,13 +14,13 @@ const struct aw_like *aw_hook_like(void);
 bool aw_like_allows(int err);
 
 /* A poll for up to max: how many to ask the device for; see aw_vary_poll. Without --vary max. */
-uint32_t aw_vary_cq_poll(struct aw_cq *cq, uint32_t max);
-void aw_vary_cq_polled(struct aw_cq *cq, struct ibv_wc *wc, int count);
-void aw_vary_cq_gave(struct aw_cq *cq);
-void aw_vary_cq_armed(struct aw_cq *cq, bool solicited_only);
-void aw_vary_cq_event(struct aw_cq *cq);
+uint32_t aw_vary_cq_poll(struct aw_cq_shadow *cq, uint32_t max);
+void aw_vary_cq_polled(struct aw_cq_shadow *cq, struct ibv_wc *wc, int count);
+void aw_vary_cq_gave(struct aw_cq_shadow *cq);
+void aw_vary_cq_armed(struct aw_cq_shadow *cq, bool solicited_only);
+void aw_vary_cq_event(struct aw_cq_shadow *cq);
 
 /* A CQ of the channel for which an event comes for nothing; the caller puts it. NULL: the device is to be asked. */
-struct aw_cq *aw_vary_channel_event(const struct ibv_comp_channel *channel);
+struct aw_cq_shadow *aw_vary_channel_event(const struct ibv_comp_channel *channel);
 
 #endif

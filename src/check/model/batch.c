@@ -5,18 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct aw_batch {
+struct aw_wr_batch {
 	struct ibv_send_wr *wrs;
 	struct ibv_sge *sges; /* those of the WRs in their order */
 	unsigned wrs_count, wrs_size, sges_count, sges_size;
 };
 
-struct aw_batch *aw_batch_create(void)
+struct aw_wr_batch *aw_batch_create(void)
 {
-	return calloc(1, sizeof(struct aw_batch));
+	return calloc(1, sizeof(struct aw_wr_batch));
 }
 
-void aw_batch_destroy(struct aw_batch *batch)
+void aw_batch_destroy(struct aw_wr_batch *batch)
 {
 	if (!batch)
 		return;
@@ -42,7 +42,8 @@ static bool room_make(void *array, unsigned *size, unsigned count, size_t member
 	return true;
 }
 
-void aw_batch_add(struct aw_batch *batch, enum ibv_wr_opcode opcode, uint64_t wr_id, unsigned flags)
+void aw_batch_add(struct aw_wr_batch *batch, enum ibv_wr_opcode opcode, uint64_t wr_id,
+		  unsigned flags)
 {
 	if (!batch ||
 	    !room_make(&batch->wrs, &batch->wrs_size, batch->wrs_count + 1, sizeof(*batch->wrs)))
@@ -51,7 +52,7 @@ void aw_batch_add(struct aw_batch *batch, enum ibv_wr_opcode opcode, uint64_t wr
 		(struct ibv_send_wr){ .wr_id = wr_id, .opcode = opcode, .send_flags = flags };
 }
 
-void aw_batch_remote(struct aw_batch *batch, uint32_t rkey, uint64_t addr)
+void aw_batch_remote(struct aw_wr_batch *batch, uint32_t rkey, uint64_t addr)
 {
 	struct ibv_send_wr *wr;
 
@@ -67,7 +68,7 @@ void aw_batch_remote(struct aw_batch *batch, uint32_t rkey, uint64_t addr)
 	}
 }
 
-void aw_batch_sges(struct aw_batch *batch, const struct ibv_sge *sges, size_t count)
+void aw_batch_sges(struct aw_wr_batch *batch, const struct ibv_sge *sges, size_t count)
 {
 	if (!batch || !batch->wrs_count ||
 	    !room_make(&batch->sges, &batch->sges_size, batch->sges_count + (unsigned)count,
@@ -78,7 +79,7 @@ void aw_batch_sges(struct aw_batch *batch, const struct ibv_sge *sges, size_t co
 	batch->wrs[batch->wrs_count - 1].num_sge += (int)count;
 }
 
-void aw_batch_inline(struct aw_batch *batch, size_t len)
+void aw_batch_inline(struct aw_wr_batch *batch, size_t len)
 {
 	const struct ibv_sge sge = { .length = (uint32_t)len };
 
@@ -87,7 +88,7 @@ void aw_batch_inline(struct aw_batch *batch, size_t len)
 		batch->wrs[batch->wrs_count - 1].send_flags |= IBV_SEND_INLINE;
 }
 
-struct ibv_send_wr *aw_batch_list(struct aw_batch *batch)
+struct ibv_send_wr *aw_batch_list(struct aw_wr_batch *batch)
 {
 	struct ibv_sge *sge;
 

@@ -14,7 +14,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the trees; the in
 static struct aw_span_tree sinks, sources;
 static atomic_uint tracked; /* spans in the trees */
 
-static struct aw_piece *piece_of(struct aw_span *span)
+static struct aw_piece *piece_of(struct aw_memory_span *span)
 {
 	return (struct aw_piece *)((char *)span - offsetof(struct aw_piece, span));
 }
@@ -37,8 +37,8 @@ static const char *use_of(const struct aw_wr *wr)
 	}
 }
 
-static void overlap_report(const struct aw_wr *wr, const struct aw_span *span,
-			   const struct aw_span *other)
+static void overlap_report(const struct aw_wr *wr, const struct aw_memory_span *span,
+			   const struct aw_memory_span *other)
 {
 	const uint64_t start = span->start > other->start ? span->start : other->start;
 	const uint64_t end = span->end < other->end ? span->end : other->end;
@@ -66,7 +66,7 @@ static bool is_behind_fence(const struct aw_wr *wr, const struct aw_wr *earlier)
 /* Puts the span into its tree; true: it shares bytes with another one, one of which is written. */
 static bool span_track(struct aw_wr *wr, struct aw_piece *piece, bool is_sink)
 {
-	struct aw_span *span = &piece->span, *other;
+	struct aw_memory_span *span = &piece->span, *other;
 
 	pthread_mutex_lock(&lock);
 	other = aw_span_overlapping(&sinks, span->start, span->end);
@@ -104,7 +104,7 @@ void aw_piece_begin(struct aw_wr *wr, struct aw_piece *piece, const struct ibv_s
 {
 	struct aw_object *object =
 		aw_object_get_by_number(wr->owner->context, AW_KIND_MR, sge->lkey);
-	const struct aw_mr *mr = (struct aw_mr *)object;
+	const struct aw_mr_shadow *mr = (struct aw_mr_shadow *)object;
 
 	/* What fits no MR fails by itself, and is told as such. */
 	if (mr && mr->is_readable && sge->length && sge->addr >= mr->start && sge->addr < mr->end &&
@@ -113,7 +113,8 @@ void aw_piece_begin(struct aw_wr *wr, struct aw_piece *piece, const struct ibv_s
 
 		piece->memory = (unsigned char *)(uintptr_t)at;
 		piece->lkey = sge->lkey;
-		piece->span = (struct aw_span){ .start = at, .end = at + sge->length, .wr = wr };
+		piece->span =
+			(struct aw_memory_span){ .start = at, .end = at + sge->length, .wr = wr };
 		if (!span_track(wr, piece, is_sink) && is_sink &&
 		    mr->access & IBV_ACCESS_LOCAL_WRITE)
 			sink_fill(piece, wr->is_recv, sge->length);
@@ -170,7 +171,7 @@ static void changed_report(const struct aw_wr *wr, enum aw_rule rule, const char
 		  rule == AW_RULE_SOURCE_CHANGED ? "source" : "sink", use_of(wr), wr->wr_id, what);
 }
 
-static void span_untrack(struct aw_span_tree *tree, struct aw_span *span)
+static void span_untrack(struct aw_span_tree *tree, struct aw_memory_span *span)
 {
 	aw_span_remove(tree, span);
 	atomic_fetch_sub_explicit(&tracked, 1, memory_order_relaxed);
@@ -213,11 +214,12 @@ void aw_pieces_end(struct aw_wr *wr, uint64_t filled, bool is_checked)
 }
 
 /* A span of the tree that uses the memory, or NULL. */
-static struct aw_span *span_find(const struct aw_span_tree *tree, const struct aw_memory *memory)
+static struct aw_memory_span *span_find(const struct aw_span_tree *tree,
+					const struct aw_memory *memory)
 {
 	if (!memory->lkey)
 		return aw_span_overlapping(tree, memory->start, memory->end);
-	for (struct aw_span *span = aw_span_first(tree); span; span = aw_span_next(span)) {
+	for (struct aw_memory_span *span = aw_span_first(tree); span; span = aw_span_next(span)) {
 		if (piece_of(span)->lkey == *memory->lkey && span->start < memory->end &&
 		    memory->start < span->end)
 			return span;
@@ -231,7 +233,7 @@ static const struct aw_wr *tree_give_up(struct aw_span_tree *tree, const struct 
 	const struct aw_wr *first = NULL;
 
 	for (;;) {
-		struct aw_span *span = span_find(tree, memory);
+		struct aw_memory_span *span = span_find(tree, memory);
 
 		if (!span)
 			return first;

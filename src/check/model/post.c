@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void rule_report(const struct aw_qp *qp, enum aw_rule rule, const char *what,
+static void rule_report(const struct aw_qp_shadow *qp, enum aw_rule rule, const char *what,
 			const struct aw_stack *earlier, const char *why)
 {
 	char name[AW_OBJECT_NAME_MAX];
@@ -35,7 +35,7 @@ static void sge_judge(const struct owner *owner, const struct ibv_sge *sge, bool
 {
 	struct aw_object *object =
 		aw_object_get_by_number(owner->object->context, AW_KIND_MR, sge->lkey);
-	const struct aw_mr *mr = (struct aw_mr *)object;
+	const struct aw_mr_shadow *mr = (struct aw_mr_shadow *)object;
 	char name[AW_OBJECT_NAME_MAX], of_mr[AW_OBJECT_NAME_MAX];
 	struct aw_report report = { .object = name };
 
@@ -97,7 +97,7 @@ static void sges_judge(const struct owner *owner, const struct ibv_sge *sges, in
 		sge_judge(owner, &sges[i], is_sink);
 }
 
-static void inline_judge(const struct aw_qp *qp, const struct ibv_send_wr *wr)
+static void inline_judge(const struct aw_qp_shadow *qp, const struct ibv_send_wr *wr)
 {
 	uint64_t len = 0;
 	char why[160];
@@ -117,9 +117,9 @@ static void inline_judge(const struct aw_qp *qp, const struct ibv_send_wr *wr)
  * Tells a post of so many sends for which the SQ has no room. To post until it is full, and then to poll, is lawful: told is
  * the post behind that one, and one for which polling cannot make room.
  */
-static void room_judge(struct aw_qp *qp, const struct ibv_send_wr *wr)
+static void room_judge(struct aw_qp_shadow *qp, const struct ibv_send_wr *wr)
 {
-	const struct aw_queue *sends = &qp->sends;
+	const struct aw_wr_queue *sends = &qp->sends;
 	const bool was_full = qp->is_full;
 	bool is_signaled = sends->signaled != 0;
 	unsigned count = sends->count;
@@ -148,7 +148,7 @@ static void room_judge(struct aw_qp *qp, const struct ibv_send_wr *wr)
 		    sends->count ? &sends->wrs[sends->head]->posted : NULL, why);
 }
 
-static void again_judge(const struct aw_qp *qp, const struct ibv_send_wr *wr)
+static void again_judge(const struct aw_qp_shadow *qp, const struct ibv_send_wr *wr)
 {
 	char why[200];
 
@@ -162,7 +162,7 @@ static void again_judge(const struct aw_qp *qp, const struct ibv_send_wr *wr)
 }
 
 /* Tells a post by the thread that polled an error of the QP before. */
-static void failure_judge(struct aw_qp *qp)
+static void failure_judge(struct aw_qp_shadow *qp)
 {
 	char why[200];
 
@@ -185,7 +185,7 @@ static const char *state_name(enum ibv_qp_state state)
 }
 
 /* Tells a post in a state that is too early; what the program's calls tell is asked again, since rdma_cm moves QPs as well. */
-static void state_judge(struct aw_qp *qp, enum ibv_qp_state least, const char *what)
+static void state_judge(struct aw_qp_shadow *qp, enum ibv_qp_state least, const char *what)
 {
 	enum ibv_qp_state state = qp->state;
 	char why[120];
@@ -202,9 +202,9 @@ static void state_judge(struct aw_qp *qp, enum ibv_qp_state least, const char *w
 }
 
 /* Tells a send whose completion its CQ has no room for, unless some are polled before it comes. */
-static void cq_judge(const struct aw_qp *qp)
+static void cq_judge(const struct aw_qp_shadow *qp)
 {
-	const struct aw_cq *cq = (struct aw_cq *)qp->send_cq_shadow;
+	const struct aw_cq_shadow *cq = (struct aw_cq_shadow *)qp->send_cq_shadow;
 	char why[200];
 	unsigned due;
 
@@ -221,7 +221,7 @@ static void cq_judge(const struct aw_qp *qp)
 	rule_report(qp, AW_RULE_CQ_OVERRUN, "the CQ was made here", &cq->object.made, why);
 }
 
-static void send_judge(struct aw_qp *qp, const struct ibv_send_wr *wr)
+static void send_judge(struct aw_qp_shadow *qp, const struct ibv_send_wr *wr)
 {
 	if (wr->send_flags & IBV_SEND_INLINE)
 		inline_judge(qp, wr);
@@ -258,7 +258,7 @@ static struct aw_remote remote_of(const struct ibv_send_wr *wr)
 	return remote;
 }
 
-void aw_post_send_begin(struct aw_qp *qp, const struct ibv_send_wr *wr)
+void aw_post_send_begin(struct aw_qp_shadow *qp, const struct ibv_send_wr *wr)
 {
 	aw_td_enter(qp->td);
 	pthread_mutex_lock(&qp->lock);
@@ -284,7 +284,8 @@ void aw_post_send_begin(struct aw_qp *qp, const struct ibv_send_wr *wr)
 	}
 }
 
-void aw_post_send_end(struct aw_qp *qp, const struct ibv_send_wr *wr, const struct ibv_send_wr *bad)
+void aw_post_send_end(struct aw_qp_shadow *qp, const struct ibv_send_wr *wr,
+		      const struct ibv_send_wr *bad)
 {
 	qp->accepted.is_set = false;
 	if (bad) {
@@ -300,7 +301,7 @@ void aw_post_send_end(struct aw_qp *qp, const struct ibv_send_wr *wr, const stru
 	aw_td_leave(qp->td);
 }
 
-static void recv_push(struct aw_queue *queue, const struct owner *owner,
+static void recv_push(struct aw_wr_queue *queue, const struct owner *owner,
 		      const struct ibv_recv_wr *wr, uint32_t sge_max)
 {
 	sges_judge(owner, wr->sg_list, wr->num_sge, sge_max, true);
@@ -313,7 +314,7 @@ static void recv_push(struct aw_queue *queue, const struct owner *owner,
 						     .sge_count = wr->num_sge });
 }
 
-void aw_post_recv_begin(struct aw_qp *qp, const struct ibv_recv_wr *wr)
+void aw_post_recv_begin(struct aw_qp_shadow *qp, const struct ibv_recv_wr *wr)
 {
 	aw_td_enter(qp->td);
 	pthread_mutex_lock(&qp->lock);
@@ -324,7 +325,7 @@ void aw_post_recv_begin(struct aw_qp *qp, const struct ibv_recv_wr *wr)
 			  qp->cap.max_recv_sge);
 }
 
-void aw_post_recv_end(struct aw_qp *qp, const struct ibv_recv_wr *bad)
+void aw_post_recv_end(struct aw_qp_shadow *qp, const struct ibv_recv_wr *bad)
 {
 	if (bad)
 		aw_queue_unpush(&qp->recvs, bad);
@@ -332,7 +333,7 @@ void aw_post_recv_end(struct aw_qp *qp, const struct ibv_recv_wr *bad)
 	aw_td_leave(qp->td);
 }
 
-void aw_post_srq_begin(struct aw_srq *srq, const struct ibv_recv_wr *wr)
+void aw_post_srq_begin(struct aw_srq_shadow *srq, const struct ibv_recv_wr *wr)
 {
 	pthread_mutex_lock(&srq->lock);
 	for (; wr; wr = wr->next)
@@ -340,7 +341,7 @@ void aw_post_srq_begin(struct aw_srq *srq, const struct ibv_recv_wr *wr)
 			  srq->attr.max_sge);
 }
 
-void aw_post_srq_end(struct aw_srq *srq, const struct ibv_recv_wr *bad)
+void aw_post_srq_end(struct aw_srq_shadow *srq, const struct ibv_recv_wr *bad)
 {
 	if (bad)
 		aw_queue_unpush(&srq->queue, bad);

@@ -7,15 +7,15 @@
 
 #include "check/model/qp.h"
 
-void aw_post_send_begin(struct aw_qp *qp, const struct ibv_send_wr *wr);
+void aw_post_send_begin(struct aw_qp_shadow *qp, const struct ibv_send_wr *wr);
 /* bad: the first WR that the device did not accept; NULL: it accepted all. */
-void aw_post_send_end(struct aw_qp *qp, const struct ibv_send_wr *wr,
+void aw_post_send_end(struct aw_qp_shadow *qp, const struct ibv_send_wr *wr,
 		      const struct ibv_send_wr *bad);
 
-void aw_post_recv_begin(struct aw_qp *qp, const struct ibv_recv_wr *wr);
-void aw_post_recv_end(struct aw_qp *qp, const struct ibv_recv_wr *bad);
+void aw_post_recv_begin(struct aw_qp_shadow *qp, const struct ibv_recv_wr *wr);
+void aw_post_recv_end(struct aw_qp_shadow *qp, const struct ibv_recv_wr *bad);
 
-void aw_post_srq_begin(struct aw_srq *srq, const struct ibv_recv_wr *wr);
-void aw_post_srq_end(struct aw_srq *srq, const struct ibv_recv_wr *bad);
+void aw_post_srq_begin(struct aw_srq_shadow *srq, const struct ibv_recv_wr *wr);
+void aw_post_srq_end(struct aw_srq_shadow *srq, const struct ibv_recv_wr *bad);
 
 #endif

@@ -8,17 +8,17 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-struct aw_qp *aw_qp_get(const struct ibv_qp *qp)
+struct aw_qp_shadow *aw_qp_get(const struct ibv_qp *qp)
 {
-	return (struct aw_qp *)aw_object_get(qp, AW_KIND_QP);
+	return (struct aw_qp_shadow *)aw_object_get(qp, AW_KIND_QP);
 }
 
-struct aw_srq *aw_srq_get(const struct ibv_srq *srq)
+struct aw_srq_shadow *aw_srq_get(const struct ibv_srq *srq)
 {
-	return (struct aw_srq *)aw_object_get(srq, AW_KIND_SRQ);
+	return (struct aw_srq_shadow *)aw_object_get(srq, AW_KIND_SRQ);
 }
 
-void aw_seen_set(struct aw_seen *seen)
+void aw_seen_set(struct aw_call_seen *seen)
 {
 	seen->is_set = true;
 	seen->thread = pthread_self();
@@ -27,7 +27,7 @@ void aw_seen_set(struct aw_seen *seen)
 
 static void qp_free(struct aw_object *object)
 {
-	struct aw_qp *qp = (struct aw_qp *)object;
+	struct aw_qp_shadow *qp = (struct aw_qp_shadow *)object;
 
 	aw_qp_reset(qp);
 	aw_batch_destroy(qp->batch);
@@ -42,7 +42,7 @@ static void qp_free(struct aw_object *object)
 
 static void qp_forked(struct aw_object *object)
 {
-	struct aw_qp *qp = (struct aw_qp *)object;
+	struct aw_qp_shadow *qp = (struct aw_qp_shadow *)object;
 
 	pthread_mutex_init(&qp->lock, NULL);
 	aw_queue_forget(&qp->sends);
@@ -50,9 +50,9 @@ static void qp_forked(struct aw_object *object)
 }
 
 /* Tells where the QPs of the CQ can have more completions than it has room for. */
-static void cq_promise(const struct ibv_cq *handle, const struct aw_qp *qp, uint32_t wrs)
+static void cq_promise(const struct ibv_cq *handle, const struct aw_qp_shadow *qp, uint32_t wrs)
 {
-	struct aw_cq *cq = aw_cq_get(handle);
+	struct aw_cq_shadow *cq = aw_cq_get(handle);
 	char name[AW_OBJECT_NAME_MAX];
 	uint64_t promised;
 
@@ -75,7 +75,7 @@ static void cq_promise(const struct ibv_cq *handle, const struct aw_qp *qp, uint
 
 static void cq_release(const void *handle, uint32_t wrs)
 {
-	struct aw_cq *cq = aw_cq_get(handle);
+	struct aw_cq_shadow *cq = aw_cq_get(handle);
 
 	if (!cq)
 		return;
@@ -87,8 +87,8 @@ static void cq_release(const void *handle, uint32_t wrs)
 
 void aw_qp_add(struct ibv_qp *handle, const struct ibv_qp_init_attr *attr)
 {
-	struct aw_qp *qp = calloc(1, sizeof(*qp));
-	struct aw_pd *pd;
+	struct aw_qp_shadow *qp = calloc(1, sizeof(*qp));
+	struct aw_pd_shadow *pd;
 
 	if (!qp)
 		return;
@@ -111,7 +111,7 @@ void aw_qp_add(struct ibv_qp *handle, const struct ibv_qp_init_attr *attr)
 	qp->pd = pd ? pd->parent : handle->pd;
 	qp->td = pd && pd->td ? aw_object_get(pd->td, AW_KIND_TD) : NULL;
 	qp->send_cq_shadow = attr->send_cq ? aw_object_get(attr->send_cq, AW_KIND_CQ) : NULL;
-	qp->sends.due = qp->send_cq_shadow ? &((struct aw_cq *)qp->send_cq_shadow)->sends_due
+	qp->sends.due = qp->send_cq_shadow ? &((struct aw_cq_shadow *)qp->send_cq_shadow)->sends_due
 					   : NULL;
 	aw_object_put(pd ? &pd->object : NULL);
 	pthread_mutex_init(&qp->lock, NULL);
@@ -124,7 +124,7 @@ void aw_qp_add(struct ibv_qp *handle, const struct ibv_qp_init_attr *attr)
 
 static void srq_free(struct aw_object *object)
 {
-	struct aw_srq *srq = (struct aw_srq *)object;
+	struct aw_srq_shadow *srq = (struct aw_srq_shadow *)object;
 
 	aw_srq_end(srq);
 	aw_queue_fini(&srq->queue);
@@ -134,7 +134,7 @@ static void srq_free(struct aw_object *object)
 
 static void srq_forked(struct aw_object *object)
 {
-	struct aw_srq *srq = (struct aw_srq *)object;
+	struct aw_srq_shadow *srq = (struct aw_srq_shadow *)object;
 
 	pthread_mutex_init(&srq->lock, NULL);
 	aw_queue_forget(&srq->queue);
@@ -142,8 +142,8 @@ static void srq_forked(struct aw_object *object)
 
 void aw_srq_add(struct ibv_srq *handle, const struct ibv_srq_attr *attr)
 {
-	struct aw_srq *srq = calloc(1, sizeof(*srq));
-	struct aw_pd *pd;
+	struct aw_srq_shadow *srq = calloc(1, sizeof(*srq));
+	struct aw_pd_shadow *pd;
 
 	if (!srq)
 		return;
@@ -161,7 +161,7 @@ void aw_srq_add(struct ibv_srq *handle, const struct ibv_srq_attr *attr)
 	aw_object_add(&srq->object);
 }
 
-enum ibv_qp_state aw_qp_state(struct aw_qp *qp)
+enum ibv_qp_state aw_qp_state(struct aw_qp_shadow *qp)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr = { .qp_state = qp->state };
@@ -171,7 +171,7 @@ enum ibv_qp_state aw_qp_state(struct aw_qp *qp)
 	return attr.qp_state;
 }
 
-void aw_qp_reset(struct aw_qp *qp)
+void aw_qp_reset(struct aw_qp_shadow *qp)
 {
 	pthread_mutex_lock(&qp->lock);
 	aw_queue_clear(&qp->sends);
@@ -181,7 +181,7 @@ void aw_qp_reset(struct aw_qp *qp)
 	pthread_mutex_unlock(&qp->lock);
 }
 
-void aw_qp_end(struct aw_qp *qp)
+void aw_qp_end(struct aw_qp_shadow *qp)
 {
 	const bool can_complete = qp->sends.count && aw_qp_state(qp) == IBV_QPS_RTS;
 	char name[AW_OBJECT_NAME_MAX];
@@ -206,7 +206,7 @@ void aw_qp_end(struct aw_qp *qp)
 		cq_release(qp->recv_cq, qp->cap.max_recv_wr);
 }
 
-void aw_srq_end(struct aw_srq *srq)
+void aw_srq_end(struct aw_srq_shadow *srq)
 {
 	pthread_mutex_lock(&srq->lock);
 	aw_queue_clear(&srq->queue);
@@ -215,14 +215,14 @@ void aw_srq_end(struct aw_srq *srq)
 
 struct awaiting {
 	const struct ibv_cq *cq;
-	struct aw_qp *qps[64]; /* each with a reference; more are not asked */
+	struct aw_qp_shadow *qps[64]; /* each with a reference; more are not asked */
 	unsigned count;
 };
 
 static void qp_collect(struct aw_object *object, void *arg)
 {
 	struct awaiting *awaiting = arg;
-	struct aw_qp *qp = (struct aw_qp *)object;
+	struct aw_qp_shadow *qp = (struct aw_qp_shadow *)object;
 
 	if (object->kind != AW_KIND_QP ||
 	    (qp->send_cq != awaiting->cq && qp->recv_cq != awaiting->cq) ||
@@ -232,9 +232,9 @@ static void qp_collect(struct aw_object *object, void *arg)
 	awaiting->qps[awaiting->count++] = qp;
 }
 
-static bool qp_awaits(struct aw_qp *qp, const struct ibv_cq *cq)
+static bool qp_awaits(struct aw_qp_shadow *qp, const struct ibv_cq *cq)
 {
-	struct aw_srq *srq = (struct aw_srq *)qp->srq;
+	struct aw_srq_shadow *srq = (struct aw_srq_shadow *)qp->srq;
 	const bool sends = qp->send_cq == cq && qp->sends.signaled;
 	const bool recvs = qp->recv_cq == cq && (srq ? srq->queue.count : qp->recvs.count);
 
@@ -274,9 +274,9 @@ static void undefined_poison(struct ibv_wc *wc)
 	wc->wc_flags = 0x5a5a5a5a;
 }
 
-static bool qp_complete_recv(struct aw_qp *qp, const struct ibv_wc *wc)
+static bool qp_complete_recv(struct aw_qp_shadow *qp, const struct ibv_wc *wc)
 {
-	struct aw_srq *srq = (struct aw_srq *)qp->srq;
+	struct aw_srq_shadow *srq = (struct aw_srq_shadow *)qp->srq;
 	bool found;
 
 	if (!srq)
@@ -288,7 +288,8 @@ static bool qp_complete_recv(struct aw_qp *qp, const struct ibv_wc *wc)
 }
 
 /* Whether the completion is of a receive: an error does not say. */
-static bool is_receive(const struct aw_qp *qp, const struct ibv_cq *cq, const struct ibv_wc *wc)
+static bool is_receive(const struct aw_qp_shadow *qp, const struct ibv_cq *cq,
+		       const struct ibv_wc *wc)
 {
 	if (wc->status == IBV_WC_SUCCESS)
 		return wc->opcode & IBV_WC_RECV;
@@ -300,7 +301,7 @@ static bool is_receive(const struct aw_qp *qp, const struct ibv_cq *cq, const st
 void aw_cq_completed(const struct ibv_cq *cq, struct ibv_wc *wc)
 {
 	struct aw_object *object = aw_object_get_by_number(cq->context, AW_KIND_QP, wc->qp_num);
-	struct aw_qp *qp = (struct aw_qp *)object;
+	struct aw_qp_shadow *qp = (struct aw_qp_shadow *)object;
 
 	if (qp) {
 		pthread_mutex_lock(&qp->lock);

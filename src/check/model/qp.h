@@ -6,25 +6,25 @@
 #include "check/model/queue.h"
 #include "check/model/verbs.h"
 
-struct aw_srq {
+struct aw_srq_shadow {
 	struct aw_object object;
 	struct ibv_srq *srq;
 	const void *pd;
 	struct ibv_srq_attr attr;
 	pthread_mutex_t lock; /* guards the queue; before the lock of the spans */
-	struct aw_queue queue;
+	struct aw_wr_queue queue;
 };
 
-struct aw_batch;
+struct aw_wr_batch;
 
 /* A call that was seen, with its thread and stack. */
-struct aw_seen {
+struct aw_call_seen {
 	bool is_set;
 	pthread_t thread;
 	struct aw_stack stack;
 };
 
-struct aw_qp {
+struct aw_qp_shadow {
 	struct aw_object object;
 	struct ibv_qp *qp;
 	enum ibv_qp_type type;
@@ -37,17 +37,17 @@ struct aw_qp {
 	bool is_all_signaled;
 	struct ibv_qp_ex
 		extended; /* its own functions, which the hooks replaced; all 0 before ibv_qp_to_qp_ex */
-	struct aw_batch *batch; /* from ibv_wr_start to ibv_wr_complete, or NULL */
+	struct aw_wr_batch *batch; /* from ibv_wr_start to ibv_wr_complete, or NULL */
 	pthread_mutex_t lock; /* guards what follows; before the lock of the spans */
-	struct aw_queue sends, recvs;
+	struct aw_wr_queue sends, recvs;
 	uint8_t port; /* of the move to INIT; 0: not seen */
 	enum ibv_qp_state
 		state; /* as far as the program's own calls tell; aw_qp_state asks the device */
 	uint8_t rd_atomic; /* the ORD that was agreed, where has_rd_atomic */
 	bool has_rd_atomic;
-	struct aw_seen failed; /* the first completion with an error */
+	struct aw_call_seen failed; /* the first completion with an error */
 	enum ibv_wc_status failure;
-	struct aw_seen accepted; /* the last post of which the device accepted a part */
+	struct aw_call_seen accepted; /* the last post of which the device accepted a part */
 	const void *accepted_first; /* its first WR */
 	uint64_t accepted_wr_id;
 	struct aw_remote
@@ -56,21 +56,21 @@ struct aw_qp {
 	bool is_full; /* a post found no room, and no completion of a send was polled since */
 };
 
-struct aw_qp *aw_qp_get(const struct ibv_qp *qp);
-struct aw_srq *aw_srq_get(const struct ibv_srq *srq);
+struct aw_qp_shadow *aw_qp_get(const struct ibv_qp *qp);
+struct aw_srq_shadow *aw_srq_get(const struct ibv_srq *srq);
 /* Make a shadow and put it into the table. cap: as the library returned it. */
 void aw_qp_add(struct ibv_qp *qp, const struct ibv_qp_init_attr *attr);
 void aw_srq_add(struct ibv_srq *srq, const struct ibv_srq_attr *attr);
 
-void aw_seen_set(struct aw_seen *seen);
+void aw_seen_set(struct aw_call_seen *seen);
 
 /* The state by ibv_query_qp; where that fails, the one that is known. */
-enum ibv_qp_state aw_qp_state(struct aw_qp *qp);
+enum ibv_qp_state aw_qp_state(struct aw_qp_shadow *qp);
 
 /* Tells what the destruction of the QP breaks; and forgets its WRs, as a reset does. */
-void aw_qp_end(struct aw_qp *qp);
-void aw_qp_reset(struct aw_qp *qp);
-void aw_srq_end(struct aw_srq *srq);
+void aw_qp_end(struct aw_qp_shadow *qp);
+void aw_qp_reset(struct aw_qp_shadow *qp);
+void aw_srq_end(struct aw_srq_shadow *srq);
 
 /* Whether a WR is under way that can complete into the CQ as the QPs now stand. */
 bool aw_cq_awaits(const struct ibv_cq *cq);

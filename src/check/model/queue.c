@@ -8,13 +8,13 @@
 
 #define QUEUE_SIZE_MIN 16
 
-static struct aw_wr **queue_at(const struct aw_queue *queue, unsigned index)
+static struct aw_wr **queue_at(const struct aw_wr_queue *queue, unsigned index)
 {
 	return &queue->wrs[(queue->head + index) & (queue->size - 1)];
 }
 
 /* Makes room for one more. */
-static bool queue_grow(struct aw_queue *queue)
+static bool queue_grow(struct aw_wr_queue *queue)
 {
 	const unsigned size = queue->size ? queue->size * 2 : QUEUE_SIZE_MIN;
 	struct aw_wr **wrs;
@@ -33,7 +33,7 @@ static bool queue_grow(struct aw_queue *queue)
 	return true;
 }
 
-static void signaled_add(struct aw_queue *queue, int count)
+static void signaled_add(struct aw_wr_queue *queue, int count)
 {
 	queue->signaled += (unsigned)count;
 	if (queue->due)
@@ -46,7 +46,7 @@ bool aw_wr_writes(const struct aw_wr *wr)
 	       wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-void aw_queue_push(struct aw_queue *queue, const struct aw_wr_posted *posted)
+void aw_queue_push(struct aw_wr_queue *queue, const struct aw_wr_posted *posted)
 {
 	const unsigned pieces =
 		posted->is_inline || posted->sge_count < 0 ? 0 : (unsigned)posted->sge_count;
@@ -76,7 +76,7 @@ void aw_queue_push(struct aw_queue *queue, const struct aw_wr_posted *posted)
 }
 
 /* The WR leaves the queue; filled: bytes of its sinks that its message filled. */
-static void wr_end(struct aw_queue *queue, struct aw_wr *wr, uint64_t filled, bool is_checked)
+static void wr_end(struct aw_wr_queue *queue, struct aw_wr *wr, uint64_t filled, bool is_checked)
 {
 	if (wr->is_signaled && !wr->is_done)
 		signaled_add(queue, -1);
@@ -85,7 +85,7 @@ static void wr_end(struct aw_queue *queue, struct aw_wr *wr, uint64_t filled, bo
 	free(wr);
 }
 
-void aw_queue_unpush(struct aw_queue *queue, const void *bad)
+void aw_queue_unpush(struct aw_wr_queue *queue, const void *bad)
 {
 	unsigned first = queue->count;
 
@@ -98,7 +98,7 @@ void aw_queue_unpush(struct aw_queue *queue, const void *bad)
 		wr_end(queue, *queue_at(queue, --queue->count), 0, false);
 }
 
-static int index_find(const struct aw_queue *queue, uint64_t wr_id, bool errors)
+static int index_find(const struct aw_wr_queue *queue, uint64_t wr_id, bool errors)
 {
 	for (unsigned i = 0; i < queue->count; i++) {
 		const struct aw_wr *wr = *queue_at(queue, i);
@@ -109,15 +109,15 @@ static int index_find(const struct aw_queue *queue, uint64_t wr_id, bool errors)
 	return -1;
 }
 
-const struct aw_wr *aw_queue_find(const struct aw_queue *queue, uint64_t wr_id, bool errors)
+const struct aw_wr *aw_queue_find(const struct aw_wr_queue *queue, uint64_t wr_id, bool errors)
 {
 	const int index = index_find(queue, wr_id, errors);
 
 	return index < 0 ? NULL : *queue_at(queue, (unsigned)index);
 }
 
-const struct aw_wr *aw_queue_find_remote(const struct aw_queue *queue, uint32_t rkey, uint64_t addr,
-					 uint64_t length)
+const struct aw_wr *aw_queue_find_remote(const struct aw_wr_queue *queue, uint32_t rkey,
+					 uint64_t addr, uint64_t length)
 {
 	for (unsigned i = 0; i < queue->count; i++) {
 		const struct aw_wr *wr = *queue_at(queue, i);
@@ -128,7 +128,7 @@ const struct aw_wr *aw_queue_find_remote(const struct aw_queue *queue, uint32_t 
 	return NULL;
 }
 
-static void head_pop(struct aw_queue *queue, uint64_t filled, bool is_checked)
+static void head_pop(struct aw_wr_queue *queue, uint64_t filled, bool is_checked)
 {
 	struct aw_wr *wr = *queue_at(queue, 0);
 
@@ -145,7 +145,7 @@ static uint64_t filled_by(const struct ibv_wc *wc)
 		       : 0;
 }
 
-bool aw_queue_complete(struct aw_queue *queue, const struct ibv_wc *wc, bool in_order)
+bool aw_queue_complete(struct aw_wr_queue *queue, const struct ibv_wc *wc, bool in_order)
 {
 	const bool is_error = wc->status != IBV_WC_SUCCESS;
 	const int index = index_find(queue, wc->wr_id, is_error);
@@ -167,19 +167,19 @@ bool aw_queue_complete(struct aw_queue *queue, const struct ibv_wc *wc, bool in_
 	return true;
 }
 
-void aw_queue_clear(struct aw_queue *queue)
+void aw_queue_clear(struct aw_wr_queue *queue)
 {
 	while (queue->count)
 		head_pop(queue, 0, false);
 }
 
-void aw_queue_forget(struct aw_queue *queue)
+void aw_queue_forget(struct aw_wr_queue *queue)
 {
 	queue->count = queue->signaled = 0;
 }
 
-void aw_queue_fini(struct aw_queue *queue)
+void aw_queue_fini(struct aw_wr_queue *queue)
 {
 	free(queue->wrs);
-	*queue = (struct aw_queue){ 0 };
+	*queue = (struct aw_wr_queue){ 0 };
 }

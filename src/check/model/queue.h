@@ -19,7 +19,7 @@
 
 /* One SGE of a work request under way. */
 struct aw_piece {
-	struct aw_span span; /* addresses of this process; empty: nothing of this process */
+	struct aw_memory_span span; /* addresses of this process; empty: nothing of this process */
 	bool is_tracked; /* the span is in the tree of sinks or of sources; under the spans' lock, as memory is */
 	bool is_sink;
 	uint32_t lkey;
@@ -61,7 +61,7 @@ struct aw_wr {
 };
 
 /* A ring of the WRs under way, the oldest first, which grows. The lock of its QP or SRQ guards it. */
-struct aw_queue {
+struct aw_wr_queue {
 	struct aw_wr **wrs;
 	unsigned size, head, count; /* size is a power of two */
 	unsigned signaled; /* of those, the ones that make a completion on success */
@@ -84,29 +84,29 @@ struct aw_wr_posted {
 };
 
 /* Appends the WR and takes over its memory. Where memory is out the WR is not followed. */
-void aw_queue_push(struct aw_queue *queue, const struct aw_wr_posted *posted);
+void aw_queue_push(struct aw_wr_queue *queue, const struct aw_wr_posted *posted);
 
 /* Takes out the WRs from the one that was posted as bad on, which the device did not accept. */
-void aw_queue_unpush(struct aw_queue *queue, const void *bad);
+void aw_queue_unpush(struct aw_wr_queue *queue, const void *bad);
 
 /* Takes out, as the completion wc says, the WRs that are complete: in order, or in an SRQ the one alone. False: none fits. */
-bool aw_queue_complete(struct aw_queue *queue, const struct ibv_wc *wc, bool in_order);
+bool aw_queue_complete(struct aw_wr_queue *queue, const struct ibv_wc *wc, bool in_order);
 
 /* The oldest WR with this wr_id that a completion can be of; NULL: none. errors: an unsignaled one as well. */
-const struct aw_wr *aw_queue_find(const struct aw_queue *queue, uint64_t wr_id, bool errors);
+const struct aw_wr *aw_queue_find(const struct aw_wr_queue *queue, uint64_t wr_id, bool errors);
 
 /* The oldest WR that names these bytes of the peer; NULL: none. */
-const struct aw_wr *aw_queue_find_remote(const struct aw_queue *queue, uint32_t rkey, uint64_t addr,
-					 uint64_t length);
+const struct aw_wr *aw_queue_find_remote(const struct aw_wr_queue *queue, uint32_t rkey,
+					 uint64_t addr, uint64_t length);
 
 /* Forgets all of its WRs, and gives their memory back. */
-void aw_queue_clear(struct aw_queue *queue);
+void aw_queue_clear(struct aw_wr_queue *queue);
 
 /* In the child of a fork: its WRs are the parent's, and their memory stays as it is. */
-void aw_queue_forget(struct aw_queue *queue);
+void aw_queue_forget(struct aw_wr_queue *queue);
 
 /* Of an empty queue. */
-void aw_queue_fini(struct aw_queue *queue);
+void aw_queue_fini(struct aw_wr_queue *queue);
 
 /* Memory of this process that is given up. */
 struct aw_memory {

@@ -27,7 +27,8 @@ static bool covers(uint64_t start, uint64_t size, uint64_t addr, uint64_t length
 	return addr >= start && addr - start <= size && length <= size - (addr - start);
 }
 
-static enum aw_refused_by relation_find(const struct aw_refused *refused, const struct aw_mr *mr)
+static enum aw_refused_by relation_find(const struct aw_refused *refused,
+					const struct aw_mr_shadow *mr)
 {
 	const struct anywarp_refusal *refusal = refused->refusal;
 
@@ -43,7 +44,7 @@ static enum aw_refused_by relation_find(const struct aw_refused *refused, const 
 	return AW_REFUSED_BY_NOTHING;
 }
 
-bool aw_refused_consider(struct aw_refused *refused, const struct aw_mr *mr)
+bool aw_refused_consider(struct aw_refused *refused, const struct aw_mr_shadow *mr)
 {
 	const enum aw_refused_by by = relation_find(refused, mr);
 
@@ -71,7 +72,7 @@ static void swapped_address_explain(const struct anywarp_refusal *refusal, uint6
 
 static void unknown_rkey_explain(const struct aw_refused *refused, char why[AW_REFUSED_MAX])
 {
-	const struct aw_mr *mr = refused->mr;
+	const struct aw_mr_shadow *mr = refused->mr;
 	char address[EXTENT_MAX];
 
 	switch (refused->by) {

@@ -20,11 +20,11 @@ struct aw_refused {
 	const struct anywarp_refusal *refusal;
 	const void *pd; /* of the QP */
 	enum aw_refused_by by;
-	const struct aw_mr *mr; /* NULL with BY_NOTHING */
+	const struct aw_mr_shadow *mr; /* NULL with BY_NOTHING */
 };
 
 /* Takes the MR for the one that is meant, where it is a better guess than the one before. True: it did. */
-bool aw_refused_consider(struct aw_refused *refused, const struct aw_mr *mr);
+bool aw_refused_consider(struct aw_refused *refused, const struct aw_mr_shadow *mr);
 
 #define AW_REFUSED_MAX 320
 /* Why the request was refused, after all MRs were considered. */

@@ -25,7 +25,7 @@ static void mr_consider(struct aw_object *object, void *arg)
 	struct mr_search *search = arg;
 
 	if (object->kind != AW_KIND_MR ||
-	    !aw_refused_consider(&search->refused, (struct aw_mr *)object))
+	    !aw_refused_consider(&search->refused, (struct aw_mr_shadow *)object))
 		return;
 	atomic_fetch_add(&object->refs, 1);
 	aw_object_put(search->mr);
@@ -34,7 +34,7 @@ static void mr_consider(struct aw_object *object, void *arg)
 }
 
 struct askers {
-	struct aw_qp *qps[ASKERS_MAX]; /* each with a reference */
+	struct aw_qp_shadow *qps[ASKERS_MAX]; /* each with a reference */
 	unsigned count;
 };
 
@@ -45,10 +45,10 @@ static void asker_collect(struct aw_object *object, void *arg)
 	if (object->kind != AW_KIND_QP || askers->count == ASKERS_MAX)
 		return;
 	atomic_fetch_add(&object->refs, 1);
-	askers->qps[askers->count++] = (struct aw_qp *)object;
+	askers->qps[askers->count++] = (struct aw_qp_shadow *)object;
 }
 
-static bool post_of(struct aw_qp *qp, const struct anywarp_refusal *refusal,
+static bool post_of(struct aw_qp_shadow *qp, const struct anywarp_refusal *refusal,
 		    struct aw_stack *posted)
 {
 	const struct aw_wr *wr =
@@ -80,7 +80,7 @@ static bool post_find(const struct anywarp_refusal *refusal, struct aw_stack *po
 	until.tv_nsec %= NS;
 	aw_object_each(asker_collect, &askers);
 	for (unsigned i = 0; i < askers.count; i++) {
-		struct aw_qp *qp = askers.qps[i];
+		struct aw_qp_shadow *qp = askers.qps[i];
 
 		if (!found && pthread_mutex_timedlock(&qp->lock, &until) == 0) {
 			found = post_of(qp, refusal, posted);
@@ -123,7 +123,7 @@ static void refusal_report(const struct aw_object *qp, const struct mr_search *s
 
 void aw_refused_report(const struct anywarp_refusal *refusal)
 {
-	struct aw_qp *qp = aw_qp_get(refusal->qp);
+	struct aw_qp_shadow *qp = aw_qp_get(refusal->qp);
 	struct mr_search search = { .refused = { .refusal = refusal } };
 	struct aw_stack posted;
 
@@ -146,7 +146,8 @@ static const char *request_name(enum ibv_wr_opcode opcode)
 		       : "Write";
 }
 
-static void completion_report(struct aw_qp *qp, const struct aw_wr *wr, enum ibv_wc_status status)
+static void completion_report(struct aw_qp_shadow *qp, const struct aw_wr *wr,
+			      enum ibv_wc_status status)
 {
 	char name[AW_OBJECT_NAME_MAX];
 
@@ -166,13 +167,13 @@ void aw_refused_completed(const struct ibv_cq *cq, const struct ibv_wc *wc)
 {
 	struct aw_object *object;
 	const struct aw_wr *wr;
-	struct aw_qp *qp;
+	struct aw_qp_shadow *qp;
 
 	if (wc->status != IBV_WC_REM_ACCESS_ERR && wc->status != IBV_WC_REM_INV_REQ_ERR &&
 	    wc->status != IBV_WC_REM_OP_ERR)
 		return;
 	object = aw_object_get_by_number(cq->context, AW_KIND_QP, wc->qp_num);
-	qp = (struct aw_qp *)object;
+	qp = (struct aw_qp_shadow *)object;
 	if (qp && qp->send_cq == cq) {
 		pthread_mutex_lock(&qp->lock);
 		wr = aw_queue_find(&qp->sends, wc->wr_id, true);

@@ -13,17 +13,17 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the tree */
 static struct aw_span_tree mrs;
 static atomic_uint count;
 
-static struct aw_mr *mr_of(struct aw_span *span)
+static struct aw_mr_shadow *mr_of(struct aw_memory_span *span)
 {
-	return (struct aw_mr *)((char *)span - offsetof(struct aw_mr, span));
+	return (struct aw_mr_shadow *)((char *)span - offsetof(struct aw_mr_shadow, span));
 }
 
-void aw_registered_add(struct aw_mr *mr)
+void aw_registered_add(struct aw_mr_shadow *mr)
 {
 	if (!(mr->access & REMOTE) || !mr->is_readable)
 		return;
-	mr->span =
-		(struct aw_span){ .start = mr->memory, .end = mr->memory + (mr->end - mr->start) };
+	mr->span = (struct aw_memory_span){ .start = mr->memory,
+					    .end = mr->memory + (mr->end - mr->start) };
 	pthread_mutex_lock(&lock);
 	aw_span_insert(&mrs, &mr->span);
 	mr->is_registered = true;
@@ -31,7 +31,7 @@ void aw_registered_add(struct aw_mr *mr)
 	pthread_mutex_unlock(&lock);
 }
 
-void aw_registered_remove(struct aw_mr *mr)
+void aw_registered_remove(struct aw_mr_shadow *mr)
 {
 	pthread_mutex_lock(&lock);
 	if (mr->is_registered) {
@@ -50,14 +50,14 @@ bool aw_registered_is_any(void)
 /* A QP of the PD; with a reference, or NULL. */
 struct reacher {
 	const void *pd;
-	struct aw_qp *qps[16]; /* more are not asked */
+	struct aw_qp_shadow *qps[16]; /* more are not asked */
 	unsigned count;
 };
 
 static void reacher_find(struct aw_object *object, void *arg)
 {
 	struct reacher *reacher = arg;
-	struct aw_qp *qp = (struct aw_qp *)object;
+	struct aw_qp_shadow *qp = (struct aw_qp_shadow *)object;
 
 	if (object->kind != AW_KIND_QP || qp->pd != reacher->pd ||
 	    reacher->count == sizeof(reacher->qps) / sizeof(reacher->qps[0]))
@@ -87,8 +87,8 @@ static uint32_t connected_find(const void *pd)
 void aw_registered_given_up(const char *what, uint64_t start, uint64_t end)
 {
 	char name[AW_OBJECT_NAME_MAX];
-	struct aw_span *span;
-	struct aw_mr *mr = NULL;
+	struct aw_memory_span *span;
+	struct aw_mr_shadow *mr = NULL;
 	uint32_t qp;
 
 	pthread_mutex_lock(&lock);

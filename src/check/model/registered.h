@@ -5,8 +5,8 @@
 
 #include "check/model/verbs.h"
 
-void aw_registered_add(struct aw_mr *mr);
-void aw_registered_remove(struct aw_mr *mr);
+void aw_registered_add(struct aw_mr_shadow *mr);
+void aw_registered_remove(struct aw_mr_shadow *mr);
 
 /* Whether there is any; without a lock. */
 bool aw_registered_is_any(void);

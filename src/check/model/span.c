@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-static void highest_end_renew(struct aw_span *span)
+static void highest_end_renew(struct aw_memory_span *span)
 {
 	span->highest_end = span->end;
 	if (span->left && span->left->highest_end > span->highest_end)
@@ -13,14 +13,14 @@ static void highest_end_renew(struct aw_span *span)
 		span->highest_end = span->right->highest_end;
 }
 
-static void highest_ends_renew(struct aw_span *from)
+static void highest_ends_renew(struct aw_memory_span *from)
 {
-	for (struct aw_span *span = from; span; span = span->up)
+	for (struct aw_memory_span *span = from; span; span = span->up)
 		highest_end_renew(span);
 }
 
 /* Where the tree points to the span. */
-static struct aw_span **place_of(struct aw_span_tree *tree, struct aw_span *span)
+static struct aw_memory_span **place_of(struct aw_span_tree *tree, struct aw_memory_span *span)
 {
 	if (!span->up)
 		return &tree->root;
@@ -28,11 +28,11 @@ static struct aw_span **place_of(struct aw_span_tree *tree, struct aw_span *span
 }
 
 /* The span takes the place of the one above it, which goes below it. */
-static void span_raise(struct aw_span_tree *tree, struct aw_span *span)
+static void span_raise(struct aw_span_tree *tree, struct aw_memory_span *span)
 {
-	struct aw_span *above = span->up, **place = place_of(tree, above);
-	struct aw_span **from = above->left == span ? &above->left : &above->right;
-	struct aw_span **to = above->left == span ? &span->right : &span->left;
+	struct aw_memory_span *above = span->up, **place = place_of(tree, above);
+	struct aw_memory_span **from = above->left == span ? &above->left : &above->right;
+	struct aw_memory_span **to = above->left == span ? &span->right : &span->left;
 
 	*from = *to;
 	if (*from)
@@ -52,9 +52,9 @@ static uint32_t random_next(struct aw_span_tree *tree)
 	return tree->random >> 8;
 }
 
-void aw_span_insert(struct aw_span_tree *tree, struct aw_span *span)
+void aw_span_insert(struct aw_span_tree *tree, struct aw_memory_span *span)
 {
-	struct aw_span **place = &tree->root, *above = NULL;
+	struct aw_memory_span **place = &tree->root, *above = NULL;
 
 	assert(span->start < span->end);
 	while (*place) {
@@ -70,13 +70,13 @@ void aw_span_insert(struct aw_span_tree *tree, struct aw_span *span)
 		span_raise(tree, span);
 }
 
-void aw_span_remove(struct aw_span_tree *tree, struct aw_span *span)
+void aw_span_remove(struct aw_span_tree *tree, struct aw_memory_span *span)
 {
 	while (span->left && span->right)
 		span_raise(tree,
 			   span->left->priority > span->right->priority ? span->left : span->right);
 
-	struct aw_span *below = span->left ? span->left : span->right;
+	struct aw_memory_span *below = span->left ? span->left : span->right;
 
 	*place_of(tree, span) = below;
 	if (below)
@@ -84,9 +84,10 @@ void aw_span_remove(struct aw_span_tree *tree, struct aw_span *span)
 	highest_ends_renew(span->up);
 }
 
-struct aw_span *aw_span_overlapping(const struct aw_span_tree *tree, uint64_t start, uint64_t end)
+struct aw_memory_span *aw_span_overlapping(const struct aw_span_tree *tree, uint64_t start,
+					   uint64_t end)
 {
-	struct aw_span *span = tree->root;
+	struct aw_memory_span *span = tree->root;
 
 	while (span) {
 		/* If nothing left of here reaches past start, no overlap is there; if something does, either it
@@ -101,19 +102,19 @@ struct aw_span *aw_span_overlapping(const struct aw_span_tree *tree, uint64_t st
 	return NULL;
 }
 
-struct aw_span *aw_span_first(const struct aw_span_tree *tree)
+struct aw_memory_span *aw_span_first(const struct aw_span_tree *tree)
 {
-	struct aw_span *span = tree->root;
+	struct aw_memory_span *span = tree->root;
 
 	while (span && span->left)
 		span = span->left;
 	return span;
 }
 
-struct aw_span *aw_span_next(const struct aw_span *span)
+struct aw_memory_span *aw_span_next(const struct aw_memory_span *span)
 {
 	if (span->right) {
-		struct aw_span *next = span->right;
+		struct aw_memory_span *next = span->right;
 
 		while (next->left)
 			next = next->left;

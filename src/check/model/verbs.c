@@ -37,14 +37,16 @@ void aw_plain_add(enum aw_kind kind, const void *handle, const struct ibv_contex
 		aw_object_add(object);
 }
 
-struct aw_context *aw_context_get(const struct ibv_context *context)
+struct aw_context_shadow *aw_context_get(const struct ibv_context *context)
 {
-	return (struct aw_context *)aw_object_get(context, AW_KIND_CONTEXT);
+	return (struct aw_context_shadow *)aw_object_get(context, AW_KIND_CONTEXT);
 }
 
-struct aw_context *aw_context_add(struct ibv_context *context, const struct ibv_device_attr *attr)
+struct aw_context_shadow *aw_context_add(struct ibv_context *context,
+					 const struct ibv_device_attr *attr)
 {
-	struct aw_context *shadow = shadow_new(sizeof(*shadow), AW_KIND_CONTEXT, context, context);
+	struct aw_context_shadow *shadow =
+		shadow_new(sizeof(*shadow), AW_KIND_CONTEXT, context, context);
 	const struct verbs_context *extended = verbs_get_ctx(context);
 
 	if (!shadow)
@@ -57,14 +59,14 @@ struct aw_context *aw_context_add(struct ibv_context *context, const struct ibv_
 	return shadow;
 }
 
-struct aw_pd *aw_pd_get(const struct ibv_pd *pd)
+struct aw_pd_shadow *aw_pd_get(const struct ibv_pd *pd)
 {
-	return (struct aw_pd *)aw_object_get(pd, AW_KIND_PD);
+	return (struct aw_pd_shadow *)aw_object_get(pd, AW_KIND_PD);
 }
 
 void aw_pd_add(const struct ibv_pd *pd, const struct ibv_pd *parent, const struct ibv_td *td)
 {
-	struct aw_pd *shadow = shadow_new(sizeof(*shadow), AW_KIND_PD, pd, pd->context);
+	struct aw_pd_shadow *shadow = shadow_new(sizeof(*shadow), AW_KIND_PD, pd, pd->context);
 
 	if (!shadow)
 		return;
@@ -75,7 +77,7 @@ void aw_pd_add(const struct ibv_pd *pd, const struct ibv_pd *parent, const struc
 
 static void td_free(struct aw_object *object)
 {
-	struct aw_td *td = (struct aw_td *)object;
+	struct aw_td_shadow *td = (struct aw_td_shadow *)object;
 
 	pthread_mutex_destroy(&td->lock);
 	free(td);
@@ -83,7 +85,7 @@ static void td_free(struct aw_object *object)
 
 static void td_forked(struct aw_object *object)
 {
-	struct aw_td *td = (struct aw_td *)object;
+	struct aw_td_shadow *td = (struct aw_td_shadow *)object;
 
 	pthread_mutex_init(&td->lock, NULL);
 	td->users = 0;
@@ -91,7 +93,7 @@ static void td_forked(struct aw_object *object)
 
 void aw_td_add(const struct ibv_td *td)
 {
-	struct aw_td *shadow = shadow_new(sizeof(*shadow), AW_KIND_TD, td, td->context);
+	struct aw_td_shadow *shadow = shadow_new(sizeof(*shadow), AW_KIND_TD, td, td->context);
 
 	if (!shadow)
 		return;
@@ -103,7 +105,7 @@ void aw_td_add(const struct ibv_td *td)
 
 void aw_td_enter(struct aw_object *object)
 {
-	struct aw_td *td = (struct aw_td *)object;
+	struct aw_td_shadow *td = (struct aw_td_shadow *)object;
 	struct aw_stack other;
 	char name[AW_OBJECT_NAME_MAX];
 	unsigned others;
@@ -127,7 +129,7 @@ void aw_td_enter(struct aw_object *object)
 
 void aw_td_leave(struct aw_object *object)
 {
-	struct aw_td *td = (struct aw_td *)object;
+	struct aw_td_shadow *td = (struct aw_td_shadow *)object;
 
 	if (!td)
 		return;
@@ -147,18 +149,18 @@ static bool byte_is_readable(const void *at)
 
 static void mr_free(struct aw_object *object)
 {
-	aw_registered_remove((struct aw_mr *)object);
+	aw_registered_remove((struct aw_mr_shadow *)object);
 	free(object);
 }
 
 static void mr_forked(struct aw_object *object)
 {
-	((struct aw_mr *)object)->is_registered = false;
+	((struct aw_mr_shadow *)object)->is_registered = false;
 }
 
-void aw_mr_add(const struct ibv_mr *mr, uint64_t iova, unsigned access, bool is_memory)
+void aw_mr_shadow_add(const struct ibv_mr *mr, uint64_t iova, unsigned access, bool is_memory)
 {
-	struct aw_mr *shadow = shadow_new(sizeof(*shadow), AW_KIND_MR, mr, mr->context);
+	struct aw_mr_shadow *shadow = shadow_new(sizeof(*shadow), AW_KIND_MR, mr, mr->context);
 	const uint64_t start = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
 
 	if (!shadow)
@@ -180,14 +182,14 @@ void aw_mr_add(const struct ibv_mr *mr, uint64_t iova, unsigned access, bool is_
 	aw_registered_add(shadow);
 }
 
-struct aw_cq *aw_cq_get(const struct ibv_cq *cq)
+struct aw_cq_shadow *aw_cq_get(const struct ibv_cq *cq)
 {
-	return (struct aw_cq *)aw_object_get(cq, AW_KIND_CQ);
+	return (struct aw_cq_shadow *)aw_object_get(cq, AW_KIND_CQ);
 }
 
 static void cq_free(struct aw_object *object)
 {
-	struct aw_cq *shadow = (struct aw_cq *)object;
+	struct aw_cq_shadow *shadow = (struct aw_cq_shadow *)object;
 
 	pthread_mutex_destroy(&shadow->lock);
 	free(shadow);
@@ -195,14 +197,14 @@ static void cq_free(struct aw_object *object)
 
 static void cq_forked(struct aw_object *object)
 {
-	struct aw_cq *cq = (struct aw_cq *)object;
+	struct aw_cq_shadow *cq = (struct aw_cq_shadow *)object;
 
 	pthread_mutex_init(&cq->lock, NULL);
 	cq->arm_needs_poll = false;
 	atomic_store(&cq->sends_due, 0);
 }
 
-static void cq_vary(struct aw_cq *cq)
+static void cq_vary(struct aw_cq_shadow *cq)
 {
 	static atomic_ulong made;
 
@@ -213,7 +215,7 @@ static void cq_vary(struct aw_cq *cq)
 
 void aw_cq_add(struct ibv_cq *cq, const struct ibv_comp_channel *channel)
 {
-	struct aw_cq *shadow = shadow_new(sizeof(*shadow), AW_KIND_CQ, cq, cq->context);
+	struct aw_cq_shadow *shadow = shadow_new(sizeof(*shadow), AW_KIND_CQ, cq, cq->context);
 
 	if (!shadow)
 		return;

@@ -10,27 +10,27 @@
 #include <infiniband/verbs.h>
 #include <pthread.h>
 
-struct aw_context {
+struct aw_context_shadow {
 	struct aw_object object;
 	struct ibv_context_ops ops; /* the device's own, which the hooks replaced */
 	struct verbs_context extended; /* likewise; all 0 where the device has none */
 	struct ibv_device_attr attr;
 };
 
-struct aw_pd {
+struct aw_pd_shadow {
 	struct aw_object object;
 	const void *parent; /* of a parent domain: the PD that it was made from; else itself */
 	const void *td; /* the thread domain of a parent domain, or NULL */
 };
 
-struct aw_td {
+struct aw_td_shadow {
 	struct aw_object object;
 	pthread_mutex_t lock; /* guards what follows */
 	unsigned users; /* threads in a call that its promise is about */
 	struct aw_stack used; /* the last such call */
 };
 
-struct aw_mr {
+struct aw_mr_shadow {
 	struct aw_object object;
 	uint64_t start,
 		end; /* the addresses that a WR may name; from 0 for IBV_ACCESS_ZERO_BASED */
@@ -39,11 +39,11 @@ struct aw_mr {
 	const void *pd;
 	unsigned access;
 	bool is_readable; /* this process can read it: it is no device's memory */
-	struct aw_span span; /* model/registered.c's, as is_registered */
+	struct aw_memory_span span; /* model/registered.c's, as is_registered */
 	bool is_registered;
 };
 
-struct aw_cq {
+struct aw_cq_shadow {
 	struct aw_object object;
 	struct ibv_cq *cq;
 	int cqe;
@@ -65,15 +65,16 @@ struct aw_cq {
 };
 
 /* With the ops of the device, which the caller may replace from then on. NULL: memory is out. The table keeps it. */
-struct aw_context *aw_context_add(struct ibv_context *context, const struct ibv_device_attr *attr);
-struct aw_context *aw_context_get(const struct ibv_context *context);
-struct aw_pd *aw_pd_get(const struct ibv_pd *pd);
-struct aw_cq *aw_cq_get(const struct ibv_cq *cq);
+struct aw_context_shadow *aw_context_add(struct ibv_context *context,
+					 const struct ibv_device_attr *attr);
+struct aw_context_shadow *aw_context_get(const struct ibv_context *context);
+struct aw_pd_shadow *aw_pd_get(const struct ibv_pd *pd);
+struct aw_cq_shadow *aw_cq_get(const struct ibv_cq *cq);
 
 /* Make a shadow and put it into the table; the caller does not get a reference. Nothing is done where memory is out. */
 void aw_pd_add(const struct ibv_pd *pd, const struct ibv_pd *parent, const struct ibv_td *td);
 void aw_td_add(const struct ibv_td *td);
-void aw_mr_add(const struct ibv_mr *mr, uint64_t iova, unsigned access, bool is_memory);
+void aw_mr_shadow_add(const struct ibv_mr *mr, uint64_t iova, unsigned access, bool is_memory);
 void aw_cq_add(struct ibv_cq *cq, const struct ibv_comp_channel *channel);
 /* A call that the promise of a thread domain is about; tells two threads in such calls at once. td: NULL, or an aw_td. */
 void aw_td_enter(struct aw_object *td);
