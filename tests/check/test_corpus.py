@@ -10,32 +10,21 @@ import re
 import subprocess
 
 import pytest
+from corpus import FOUND, HERE, NAMES, RISKS, expected, place
 
-HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 ANYWARP = BUILD / "bin" / "anywarp"
 CHECK = BUILD / "lib" / "libanywarp-check.so"
 RULES = HERE.parents[1] / "src" / "check" / "report" / "rule.h"
 
-SOURCES = sorted(path for path in HERE.glob("*.c") if path.name != "pair.c")
-NAMES = [source.stem for source in SOURCES]
-RISKS = {"cq-small"}  # reported, but no reason for another exit status
-FOUND = 66  # the exit status where there was a report
+# Of --vary: a list with commas between; without one the device does not vary.
+SEEDS = [seed for seed in os.environ.get("ANYWARP_CHECK_SEEDS", "").split(",") if seed] or [None]
 SECONDS_MAX = 60 * int(os.environ.get("ANYWARP_SLOWNESS", "1"))
 
 needs_check = pytest.mark.skipif(not CHECK.exists(), reason=f"{CHECK} is not built")
 both_sides = pytest.mark.parametrize("side", ["right", "wrong"])
+each_seed = pytest.mark.parametrize("seed", SEEDS)
 each_program = pytest.mark.parametrize("name", NAMES)
-
-
-def expected(name):
-    """The rules that the program breaks, each with the lines of which one is at fault, or none where any may be."""
-    text = (HERE / f"{name}.c").read_text()
-    rules = {rule: set() for rule in re.findall(r"/\* ALSO ([a-z-]+) \*/", text)}
-    for number, line in enumerate(text.splitlines(), 1):
-        for rule in re.findall(r"/\* REPORT ([a-z-]+) \*/", line):
-            rules.setdefault(rule, set()).add(number)
-    return rules
 
 
 def run(*command):
@@ -43,18 +32,12 @@ def run(*command):
                           timeout=SECONDS_MAX, check=False)
 
 
-def check(name, side, folder):
+def check(name, side, seed, folder):
     """The end of the program under `anywarp check`, and its reports."""
     reports = folder / "reports.json"
-    end = run(ANYWARP, "check", "--json", reports, "--", BUILD / "tests" / "check" / name, side)
+    vary = ["--vary", seed] if seed else []
+    end = run(ANYWARP, "check", *vary, "--json", reports, "--", BUILD / "tests" / "check" / name, side)
     return end, json.loads(reports.read_text())
-
-
-def place(report):
-    """The innermost call of the program: its file's name and line. The inline functions of the headers are not its own."""
-    frame = next(frame for frame in report["stack"]
-                 if frame.get("file") and not re.search(r"/(infiniband|rdma)/|/src/", frame["file"]))
-    return pathlib.Path(frame["file"]).name, frame["line"]
 
 
 def test_every_rule_has_its_program():
@@ -74,9 +57,10 @@ def test_ends_well_by_itself(name, side):
 
 @needs_check
 @each_program
-def test_wrong_is_reported(name, tmp_path):
+@each_seed
+def test_wrong_is_reported(name, seed, tmp_path):
     rules = expected(name)
-    end, reports = check(name, "wrong", tmp_path)
+    end, reports = check(name, "wrong", seed, tmp_path)
     assert {report["rule"] for report in reports} == set(rules), end.stderr
     for report in reports:
         lines = rules[report["rule"]]
@@ -88,7 +72,8 @@ def test_wrong_is_reported(name, tmp_path):
 
 @needs_check
 @each_program
-def test_right_is_not(name, tmp_path):
-    end, reports = check(name, "right", tmp_path)
+@each_seed
+def test_right_is_not(name, seed, tmp_path):
+    end, reports = check(name, "right", seed, tmp_path)
     assert reports == [], end.stderr
     assert end.returncode == 0, end.stderr
