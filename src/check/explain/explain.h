@@ -61,6 +61,7 @@ struct aw_explain_queue {
 	enum ibv_qp_type type;
 	enum ibv_qp_state state; /* of a QP */
 	struct ibv_qp_cap cap; /* as the QP was created; of an SRQ max_recv_wr and max_recv_sge */
+	bool is_uncounted; /* nobody has counted those under way: under_way and signaled are 0 */
 	unsigned under_way; /* WRs of this queue without a completion that the program has polled */
 	unsigned signaled; /* of those, the ones that make a completion */
 	bool is_srq; /* the queue is an SRQ: type and state mean nothing */

@@ -126,7 +126,12 @@ static void guess_send(const struct aw_explain_queue *queue, const struct ibv_se
 {
 	const char *opcode = aw_opcode_name(wr->opcode);
 
-	if (err == ENOMEM)
+	if (err == ENOMEM && queue->is_uncounted)
+		aw_reason_guess(
+			why, err,
+			"most likely the SQ is full, of max_send_wr %u: completions free its room when they are polled, and one that is signaled frees those before it; some devices count a work request with many SGEs or inline bytes as several",
+			queue->cap.max_send_wr);
+	else if (err == ENOMEM)
 		aw_reason_guess(
 			why, err,
 			"most likely the SQ is full: completions free its room when they are polled (%u of %u work requests are known to be under way); some devices count a work request with many SGEs or inline bytes as several",
@@ -199,7 +204,12 @@ void aw_explain_post_recv(const struct aw_explain_queue *queue, const struct ibv
 {
 	if (explain_receive(queue, bad, why))
 		return;
-	if (err == ENOMEM)
+	if (err == ENOMEM && queue->is_uncounted)
+		aw_reason_guess(
+			why, err,
+			"most likely the %s is full, of %u receives: a completion that is polled frees the room of its receive",
+			queue->is_srq ? "SRQ" : "RQ", queue->cap.max_recv_wr);
+	else if (err == ENOMEM)
 		aw_reason_guess(
 			why, err,
 			"most likely the %s is full: a completion that is polled frees the room of its receive (%u of %u are known to be posted)",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Devices: a context's ops become the hooks' when it is first seen, which may be in another call than ibv_open_device, since
 // librdmacm opens devices by itself.
+#include "check/hook/light.h"
 #include "check/hook/ops.h"
 #include "check/hook/vary.h"
 #include "check/report/report.h"
@@ -58,6 +59,24 @@ static void extended_replace(struct verbs_context *context)
 		context->reg_dm_mr = aw_op_reg_dm_mr;
 }
 
+static void ops_replace(struct ibv_context *context, struct verbs_context *extended)
+{
+	context->ops.alloc_mw = aw_op_alloc_mw;
+	context->ops.dealloc_mw = aw_op_dealloc_mw;
+	context->ops.bind_mw = aw_op_bind_mw;
+	if (extended)
+		extended_replace(extended);
+	if (aw_light_is_on()) {
+		aw_light_context(context);
+		return;
+	}
+	context->ops.poll_cq = aw_op_poll_cq;
+	context->ops.req_notify_cq = aw_op_req_notify_cq;
+	context->ops.post_send = aw_op_post_send;
+	context->ops.post_recv = aw_op_post_recv;
+	context->ops.post_srq_recv = aw_op_post_srq_recv;
+}
+
 void aw_hook_context(struct ibv_context *context)
 {
 	struct aw_context_shadow *shadow = aw_context_get(context);
@@ -72,18 +91,8 @@ void aw_hook_context(struct ibv_context *context)
 	if (aw_real()->ibv_query_device(context, &attr) == 0 && aw_hook_like())
 		aw_like_limit_device(aw_hook_like(), &attr);
 	pthread_mutex_lock(&lock);
-	if (context->ops.poll_cq != aw_op_poll_cq && aw_context_add(context, &attr)) {
-		context->ops.poll_cq = aw_op_poll_cq;
-		context->ops.req_notify_cq = aw_op_req_notify_cq;
-		context->ops.post_send = aw_op_post_send;
-		context->ops.post_recv = aw_op_post_recv;
-		context->ops.post_srq_recv = aw_op_post_srq_recv;
-		context->ops.alloc_mw = aw_op_alloc_mw;
-		context->ops.dealloc_mw = aw_op_dealloc_mw;
-		context->ops.bind_mw = aw_op_bind_mw;
-		if (extended)
-			extended_replace(extended);
-	}
+	if (context->ops.alloc_mw != aw_op_alloc_mw && aw_context_add(context, &attr))
+		ops_replace(context, extended);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -2,6 +2,7 @@
 // Completion channels and CQs.
 #include "check/explain/explain.h"
 #include "check/faults/faults.h"
+#include "check/hook/failure.h"
 #include "check/hook/ops.h"
 #include "check/hook/vary.h"
 #include "check/model/qp.h"
@@ -302,17 +303,6 @@ int aw_op_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 	return err;
 }
 
-/* What a completion's status means is said once for each. */
-static void failure_explain(const struct ibv_wc *wc)
-{
-	char why[AW_EXPLAIN_MAX];
-
-	if (wc->status == IBV_WC_SUCCESS || wc->status == IBV_WC_WR_FLUSH_ERR)
-		return;
-	aw_explain_status(wc->status, wc->opcode, why);
-	aw_explain_log("ibv_poll_cq", why);
-}
-
 /* The completions that the program is given now; the plan of faults may change them. */
 static int completions_get(const struct aw_context_shadow *device, struct aw_cq_shadow *shadow,
 			   struct ibv_cq *cq, int max, struct ibv_wc *wc)
@@ -347,7 +337,7 @@ int aw_op_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	aw_vary_pause(AW_VARY_POLL);
 	count = completions_get(device, shadow, cq, num_entries, wc);
 	for (int i = 0; i < count; i++) {
-		failure_explain(&wc[i]);
+		aw_failure_explain_completion(&wc[i]);
 		aw_cq_completed(cq, &wc[i]);
 	}
 	if (shadow)

@@ -2,6 +2,7 @@
 // QPs and SRQs, and the posts to them.
 #include "check/explain/explain.h"
 #include "check/faults/faults.h"
+#include "check/hook/failure.h"
 #include "check/hook/ops.h"
 #include "check/hook/vary.h"
 #include "check/model/post.h"
@@ -266,20 +267,6 @@ int ibv_destroy_srq(struct ibv_srq *srq)
 	return err;
 }
 
-/* What the reason of a failed post is taken from. */
-static struct aw_explain_queue queue_facts(struct aw_qp_shadow *qp, const char *name, bool is_send)
-{
-	const struct aw_wr_queue *queue = is_send ? &qp->sends : &qp->recvs;
-
-	return (struct aw_explain_queue){ .object = name,
-					  .type = qp->type,
-					  .state = aw_qp_state(qp),
-					  .cap = qp->cap,
-					  .under_way = queue->count,
-					  .signaled = queue->signaled,
-					  .has_srq = qp->srq };
-}
-
 static struct ibv_send_wr *send_at(struct ibv_send_wr *wr, int index)
 {
 	while (wr && index-- > 0)
@@ -374,15 +361,8 @@ int aw_op_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 	} else {
 		aw_post_send_begin(shadow, wr);
 		err = send_post(device, qp, wr, &bad);
-		if (err) {
-			char name[AW_OBJECT_NAME_MAX], why[AW_EXPLAIN_MAX];
-			struct aw_explain_queue facts;
-
-			aw_object_name(&shadow->object, name);
-			facts = queue_facts(shadow, name, true);
-			aw_explain_post_send(&facts, bad, err, why);
-			aw_explain_log("ibv_post_send", why);
-		}
+		if (err)
+			aw_failure_explain_send(shadow, bad, err);
 		aw_post_send_end(shadow, wr, err ? bad : NULL);
 		if (!err && aw_fault_planned() && aw_fault_qp_error())
 			qp_fail(qp);
@@ -412,15 +392,8 @@ int aw_op_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_w
 	} else {
 		aw_post_recv_begin(shadow, wr);
 		err = aw_hook_may("ibv_post_recv") ? device->ops.post_recv(qp, wr, &bad) : errno;
-		if (err) {
-			char name[AW_OBJECT_NAME_MAX], why[AW_EXPLAIN_MAX];
-			struct aw_explain_queue facts;
-
-			aw_object_name(&shadow->object, name);
-			facts = queue_facts(shadow, name, false);
-			aw_explain_post_recv(&facts, bad, err, why);
-			aw_explain_log("ibv_post_recv", why);
-		}
+		if (err)
+			aw_failure_explain_recv(shadow, bad, err);
 		aw_post_recv_end(shadow, err ? bad : NULL);
 	}
 	if (err && bad_wr)
@@ -449,21 +422,8 @@ int aw_op_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_
 		aw_post_srq_begin(shadow, wr);
 		err = aw_hook_may("ibv_post_srq_recv") ? device->ops.post_srq_recv(srq, wr, &bad)
 						       : errno;
-		if (err) {
-			char name[AW_OBJECT_NAME_MAX], why[AW_EXPLAIN_MAX];
-			const struct aw_explain_queue facts = {
-				.object = name,
-				.cap = { .max_recv_wr = shadow->attr.max_wr,
-					 .max_recv_sge = shadow->attr.max_sge },
-				.under_way = shadow->queue.count,
-				.signaled = shadow->queue.count,
-				.is_srq = true
-			};
-
-			aw_object_name(&shadow->object, name);
-			aw_explain_post_recv(&facts, bad, err, why);
-			aw_explain_log("ibv_post_srq_recv", why);
-		}
+		if (err)
+			aw_failure_explain_srq_recv(shadow, bad, err);
 		aw_post_srq_end(shadow, err ? bad : NULL);
 	}
 	if (err && bad_wr)

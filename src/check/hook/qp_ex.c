@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The extended interface of a QP: ibv_wr_start, the work requests and their setters, ibv_wr_complete.
 #include "check/explain/explain.h"
+#include "check/hook/light.h"
 #include "check/hook/ops.h"
 #include "check/model/batch.h"
 #include "check/model/post.h"
@@ -231,14 +232,32 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 	wr_end(shadow);
 }
 
+static int light_wr_complete(struct ibv_qp_ex *qp)
+{
+	struct aw_qp_shadow *shadow;
+	int err;
+
+	aw_inside_enter();
+	shadow = shadow_get(qp);
+	err = shadow->extended.wr_complete(qp);
+	if (err)
+		aw_hook_failed("ibv_wr_complete", err);
+	shadow_put(shadow);
+	aw_inside_leave();
+	return err;
+}
+
 void aw_hook_qp_ex(struct ibv_qp_ex *qp)
 {
 	struct aw_qp_shadow *shadow = shadow_get(qp);
 
 	if (!shadow)
 		return;
-	if (qp->wr_start != wr_start) {
+	if (qp->wr_start != wr_start && qp->wr_complete != light_wr_complete)
 		shadow->extended = *qp;
+	if (aw_light_is_on()) {
+		qp->wr_complete = light_wr_complete;
+	} else if (qp->wr_start != wr_start) {
 		qp->wr_start = wr_start;
 		qp->wr_complete = wr_complete;
 		qp->wr_abort = wr_abort;

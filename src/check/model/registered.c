@@ -20,7 +20,8 @@ static struct aw_mr_shadow *mr_of(struct aw_memory_span *span)
 
 void aw_registered_add(struct aw_mr_shadow *mr)
 {
-	if (!(mr->access & REMOTE) || !mr->is_readable)
+	if (!(mr->access & REMOTE) || !mr->is_readable ||
+	    !aw_report_wants(AW_RULE_REGISTERED_FREED))
 		return;
 	mr->span = (struct aw_memory_span){ .start = mr->memory,
 					    .end = mr->memory + (mr->end - mr->start) };

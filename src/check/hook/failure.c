@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "check/hook/failure.h"
+
+#include "check/explain/explain.h"
+#include "check/hook/light.h"
+
+/* What the reason of a failed post is taken from. */
+static struct aw_explain_queue queue_facts(struct aw_qp_shadow *qp, const char *name, bool is_send)
+{
+	const struct aw_wr_queue *queue = is_send ? &qp->sends : &qp->recvs;
+
+	return (struct aw_explain_queue){ .object = name,
+					  .type = qp->type,
+					  .state = aw_qp_state(qp),
+					  .cap = qp->cap,
+					  .under_way = queue->count,
+					  .signaled = queue->signaled,
+					  .is_uncounted = aw_light_is_on(),
+					  .has_srq = qp->srq };
+}
+
+void aw_failure_explain_send(struct aw_qp_shadow *qp, const struct ibv_send_wr *bad, int err)
+{
+	char name[AW_OBJECT_NAME_MAX], why[AW_EXPLAIN_MAX];
+	struct aw_explain_queue facts;
+
+	aw_object_name(&qp->object, name);
+	facts = queue_facts(qp, name, true);
+	aw_explain_post_send(&facts, bad, err, why);
+	aw_explain_log("ibv_post_send", why);
+}
+
+void aw_failure_explain_recv(struct aw_qp_shadow *qp, const struct ibv_recv_wr *bad, int err)
+{
+	char name[AW_OBJECT_NAME_MAX], why[AW_EXPLAIN_MAX];
+	struct aw_explain_queue facts;
+
+	aw_object_name(&qp->object, name);
+	facts = queue_facts(qp, name, false);
+	aw_explain_post_recv(&facts, bad, err, why);
+	aw_explain_log("ibv_post_recv", why);
+}
+
+void aw_failure_explain_srq_recv(const struct aw_srq_shadow *srq, const struct ibv_recv_wr *bad, int err)
+{
+	char name[AW_OBJECT_NAME_MAX], why[AW_EXPLAIN_MAX];
+	const struct aw_explain_queue facts = { .object = name,
+						.cap = { .max_recv_wr = srq->attr.max_wr,
+							 .max_recv_sge = srq->attr.max_sge },
+						.under_way = srq->queue.count,
+						.signaled = srq->queue.count,
+						.is_uncounted = aw_light_is_on(),
+						.is_srq = true };
+
+	aw_object_name(&srq->object, name);
+	aw_explain_post_recv(&facts, bad, err, why);
+	aw_explain_log("ibv_post_srq_recv", why);
+}
+
+void aw_failure_explain_completion(const struct ibv_wc *wc)
+{
+	char why[AW_EXPLAIN_MAX];
+
+	if (wc->status == IBV_WC_SUCCESS || wc->status == IBV_WC_WR_FLUSH_ERR)
+		return;
+	aw_explain_status(wc->status, wc->opcode, why);
+	aw_explain_log("ibv_poll_cq", why);
+}
