@@ -183,15 +183,17 @@ static void sleep_judge(const struct ibv_comp_channel *channel)
 	char name[AW_OBJECT_NAME_MAX];
 
 	aw_object_each(sleeper_find, &sleeper);
-	if (!sleeper.cq)
+	if (!sleeper.cq || !aw_cq_awaits(sleeper.cq->cq)) {
+		aw_object_put(sleeper.cq ? &sleeper.cq->object : NULL);
 		return;
+	}
 	aw_object_name(&sleeper.cq->object, name);
 	aw_report(
 		&(struct aw_report){
 			.rule = AW_RULE_WAKEUP_LOST,
 			.object = name,
 			.earlier = { { "the CQ was armed here", &sleeper.cq->armed } } },
-		"a thread sleeps for an event of %s, which it armed with work requests under way and did not poll since: "
+		"a thread sleeps for an event of %s, which it armed with work requests under way and has not polled empty since: "
 		"a completion from before the arm raises no event",
 		name);
 	aw_object_put(&sleeper.cq->object);
@@ -332,10 +334,12 @@ int aw_op_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	aw_inside_enter();
 	device = aw_ops_get(cq->context);
 	shadow = aw_cq_get(cq);
-	if (shadow && aw_object_enter(&shadow->object, false))
-		shadow->arm_needs_poll = false;
+	if (shadow)
+		(void)aw_object_enter(&shadow->object, false);
 	aw_vary_pause(AW_VARY_POLL);
 	count = completions_get(device, shadow, cq, num_entries, wc);
+	if (shadow && count < num_entries)
+		shadow->arm_needs_poll = false; /* it was empty */
 	for (int i = 0; i < count; i++) {
 		aw_failure_explain_completion(&wc[i]);
 		aw_cq_completed(cq, &wc[i]);

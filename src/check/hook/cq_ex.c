@@ -59,13 +59,14 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	aw_inside_enter();
 	shadow = aw_cq_get(ibv_cq_ex_to_cq(cq));
 	if (shadow) {
-		shadow->arm_needs_poll = false;
 		aw_vary_pause(AW_VARY_POLL);
 		shadow->vary_left = aw_vary_cq_poll(shadow, UINT32_MAX);
 		err = shadow->vary_left ? shadow->extended.start_poll(cq, attr) : ENOENT;
 		if (err == 0) {
 			aw_vary_cq_gave(shadow);
 			current_complete(shadow, cq);
+		} else {
+			shadow->arm_needs_poll = false; /* it was empty */
 		}
 		aw_object_put(&shadow->object);
 	}
@@ -84,6 +85,8 @@ static int next_poll(struct ibv_cq_ex *cq)
 		err = --shadow->vary_left ? shadow->extended.next_poll(cq) : ENOENT;
 		if (err == 0)
 			current_complete(shadow, cq);
+		else
+			shadow->arm_needs_poll = false;
 		aw_object_put(&shadow->object);
 	}
 	aw_inside_leave();

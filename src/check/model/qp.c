@@ -178,18 +178,20 @@ void aw_qp_reset(struct aw_qp_shadow *qp)
 	aw_queue_clear(&qp->recvs);
 	qp->failed.is_set = false;
 	qp->accepted.is_set = false;
+	qp->answered = 0;
 	pthread_mutex_unlock(&qp->lock);
 }
 
 void aw_qp_end(struct aw_qp_shadow *qp)
 {
-	const bool can_complete = qp->sends.count && aw_qp_state(qp) == IBV_QPS_RTS;
+	const bool can_complete = qp->sends.count > qp->answered && aw_qp_state(qp) == IBV_QPS_RTS;
 	char name[AW_OBJECT_NAME_MAX];
 
 	aw_object_name(&qp->object, name);
 	pthread_mutex_lock(&qp->lock);
-	if (can_complete && qp->sends.count) {
-		const struct aw_wr *oldest = qp->sends.wrs[qp->sends.head];
+	if (can_complete && qp->sends.count > qp->answered) {
+		const struct aw_wr *oldest = aw_queue_at(&qp->sends, qp->answered);
+		const unsigned left = qp->sends.count - qp->answered;
 
 		aw_report(
 			&(struct aw_report){
@@ -197,7 +199,7 @@ void aw_qp_end(struct aw_qp_shadow *qp)
 				.object = name,
 				.earlier = { { "the oldest was posted here", &oldest->posted } } },
 			"%s is destroyed in RTS with %u send%s under way: whether the peer gets them is undefined",
-			name, qp->sends.count, qp->sends.count == 1 ? "" : "s");
+			name, left, left == 1 ? "" : "s");
 	}
 	pthread_mutex_unlock(&qp->lock);
 	aw_qp_reset(qp);
@@ -298,6 +300,25 @@ static bool is_receive(const struct aw_qp_shadow *qp, const struct ibv_cq *cq,
 	return !aw_queue_find(&qp->sends, wc->wr_id, true);
 }
 
+/* A receive may be the peer's answer to the sends before it, and then they have arrived, whether their completions were polled or not. */
+static void recv_completed(struct aw_qp_shadow *qp, const struct ibv_wc *wc)
+{
+	qp_complete_recv(qp, wc);
+	if (wc->status == IBV_WC_SUCCESS)
+		qp->answered = qp->sends.count;
+}
+
+static void send_completed(struct aw_qp_shadow *qp, const struct ibv_wc *wc)
+{
+	const unsigned before = qp->sends.count;
+	unsigned gone;
+
+	if (aw_queue_complete(&qp->sends, wc, true))
+		qp->is_full = false;
+	gone = before - qp->sends.count;
+	qp->answered -= gone < qp->answered ? gone : qp->answered;
+}
+
 void aw_cq_completed(const struct ibv_cq *cq, struct ibv_wc *wc)
 {
 	struct aw_object *object = aw_object_get_by_number(cq->context, AW_KIND_QP, wc->qp_num);
@@ -306,9 +327,9 @@ void aw_cq_completed(const struct ibv_cq *cq, struct ibv_wc *wc)
 	if (qp) {
 		pthread_mutex_lock(&qp->lock);
 		if (is_receive(qp, cq, wc))
-			qp_complete_recv(qp, wc);
-		else if (aw_queue_complete(&qp->sends, wc, true))
-			qp->is_full = false;
+			recv_completed(qp, wc);
+		else
+			send_completed(qp, wc);
 		if (wc->status != IBV_WC_SUCCESS && !qp->failed.is_set) {
 			aw_seen_set(&qp->failed);
 			qp->failure = wc->status;

@@ -53,6 +53,8 @@ struct aw_qp_shadow {
 	struct aw_remote
 		refused; /* what the peer refused, of the last such completion, and its post */
 	struct aw_stack refused_posted;
+	unsigned
+		answered; /* the oldest sends, before the last receive that the program polled: the peer may have answered them */
 	bool is_full; /* a post found no room, and no completion of a send was polled since */
 };
 

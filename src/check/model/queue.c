@@ -33,6 +33,11 @@ static bool queue_grow(struct aw_wr_queue *queue)
 	return true;
 }
 
+const struct aw_wr *aw_queue_at(const struct aw_wr_queue *queue, unsigned index)
+{
+	return *queue_at(queue, index);
+}
+
 static void signaled_add(struct aw_wr_queue *queue, int count)
 {
 	queue->signaled += (unsigned)count;

@@ -95,6 +95,9 @@ bool aw_queue_complete(struct aw_wr_queue *queue, const struct ibv_wc *wc, bool 
 /* The oldest WR with this wr_id that a completion can be of; NULL: none. errors: an unsignaled one as well. */
 const struct aw_wr *aw_queue_find(const struct aw_wr_queue *queue, uint64_t wr_id, bool errors);
 
+/* The WR at that place, counted from the oldest, which is below the queue's count. */
+const struct aw_wr *aw_queue_at(const struct aw_wr_queue *queue, unsigned index);
+
 /* The oldest WR that names these bytes of the peer; NULL: none. */
 const struct aw_wr *aw_queue_find_remote(const struct aw_wr_queue *queue, uint32_t rkey,
 					 uint64_t addr, uint64_t length);

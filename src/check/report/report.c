@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define NAMES_MAX 640
+#define KEY_FRAMES 3 /* calls by which two reports of a rule are the same */
 #define OBJECT_MAX 128
 /*
  * A frame is three strings, of which JSON may make each byte six, and a message stands in each form once. Beside the frames there
@@ -197,12 +198,12 @@ static uint64_t mix(uint64_t key, uint64_t value)
 	return key ^ key >> 29;
 }
 
-/* Where there is no stack, the object tells reports apart. */
+/* The innermost calls tell reports apart: a helper that posts is often called from many places. Without a stack the object does. */
 static uint64_t key_of(enum aw_rule rule, const struct aw_stack *at, const char *object)
 {
 	uint64_t key = mix(1, rule);
 
-	for (unsigned i = 0; i < at->frames; i++)
+	for (unsigned i = 0; i < at->frames && i < KEY_FRAMES; i++)
 		key = mix(key, (uintptr_t)at->pc[i]);
 	for (; !at->frames && *object; object++)
 		key = mix(key, (unsigned char)*object);
