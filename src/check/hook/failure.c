@@ -41,7 +41,8 @@ void aw_failure_explain_recv(struct aw_qp_shadow *qp, const struct ibv_recv_wr *
 	aw_explain_log("ibv_post_recv", why);
 }
 
-void aw_failure_explain_srq_recv(const struct aw_srq_shadow *srq, const struct ibv_recv_wr *bad, int err)
+void aw_failure_explain_srq_recv(const struct aw_srq_shadow *srq, const struct ibv_recv_wr *bad,
+				 int err)
 {
 	char name[AW_OBJECT_NAME_MAX], why[AW_EXPLAIN_MAX];
 	const struct aw_explain_queue facts = { .object = name,

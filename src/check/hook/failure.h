@@ -8,7 +8,8 @@
 /* bad: the work request that was refused; err: what the call returned. */
 void aw_failure_explain_send(struct aw_qp_shadow *qp, const struct ibv_send_wr *bad, int err);
 void aw_failure_explain_recv(struct aw_qp_shadow *qp, const struct ibv_recv_wr *bad, int err);
-void aw_failure_explain_srq_recv(const struct aw_srq_shadow *srq, const struct ibv_recv_wr *bad, int err);
+void aw_failure_explain_srq_recv(const struct aw_srq_shadow *srq, const struct ibv_recv_wr *bad,
+				 int err);
 
 /* Says nothing of a success, or of a flush, whose cause an earlier completion tells. */
 void aw_failure_explain_completion(const struct ibv_wc *wc);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "check/model/piece.h"
 
+#include "check/model/qp.h"
 #include "check/model/sum.h"
 #include "check/model/verbs.h"
 #include "check/report/report.h"
@@ -74,6 +75,8 @@ static bool span_track(struct aw_wr *wr, struct aw_piece *piece, bool is_sink)
 		other = aw_span_overlapping(&sources, span->start, span->end);
 	if (other && other->wr != wr) {
 		wr->is_shared = other->wr->is_shared = true;
+		if (is_sink && piece_of(other)->is_sink)
+			wr->is_written_twice = other->wr->is_written_twice = true;
 		if (!is_behind_fence(wr, other->wr))
 			overlap_report(wr, span, other);
 	}
@@ -207,7 +210,7 @@ void aw_pieces_end(struct aw_wr *wr, uint64_t filled, bool is_checked)
 		free(piece->saved);
 		piece->saved = NULL;
 	}
-	if (is_checked && is_written)
+	if (is_checked && is_written && !wr->is_written_twice)
 		changed_report(wr, AW_RULE_SINK_WRITTEN, "written");
 	if (is_checked && is_whole && wr->pieces && !wr->is_shared && wr->sum != aw_pieces_sum(wr))
 		changed_report(wr, AW_RULE_SOURCE_CHANGED, "changed");
@@ -227,6 +230,13 @@ static struct aw_memory_span *span_find(const struct aw_span_tree *tree,
 	return NULL;
 }
 
+/* A receive in an SRQ without QPs: no message can come to it. */
+static bool is_idle(const struct aw_wr *wr)
+{
+	return wr->owner->kind == AW_KIND_SRQ &&
+	       atomic_load(&((const struct aw_srq_shadow *)wr->owner)->qps) == 0;
+}
+
 /* The first WR of the tree that uses the memory; each that does loses it. */
 static const struct aw_wr *tree_give_up(struct aw_span_tree *tree, const struct aw_memory *memory)
 {
@@ -239,7 +249,7 @@ static const struct aw_wr *tree_give_up(struct aw_span_tree *tree, const struct 
 			return first;
 		span_untrack(tree, span);
 		piece_of(span)->memory = NULL;
-		if (!first)
+		if (!first && !is_idle(span->wr))
 			first = span->wr;
 	}
 }

@@ -104,6 +104,8 @@ void aw_qp_add(struct ibv_qp *handle, const struct ibv_qp_init_attr *attr)
 	qp->send_cq = attr->send_cq;
 	qp->recv_cq = attr->recv_cq;
 	qp->srq = attr->srq ? aw_object_get(attr->srq, AW_KIND_SRQ) : NULL;
+	if (qp->srq)
+		atomic_fetch_add(&((struct aw_srq_shadow *)qp->srq)->qps, 1);
 	qp->cap = attr->cap;
 	qp->is_all_signaled = attr->sq_sig_all;
 	qp->state = IBV_QPS_RESET;
@@ -204,7 +206,9 @@ void aw_qp_end(struct aw_qp_shadow *qp)
 	pthread_mutex_unlock(&qp->lock);
 	aw_qp_reset(qp);
 	cq_release(qp->send_cq, qp->cap.max_send_wr);
-	if (!qp->srq)
+	if (qp->srq)
+		atomic_fetch_sub(&((struct aw_srq_shadow *)qp->srq)->qps, 1);
+	else
 		cq_release(qp->recv_cq, qp->cap.max_recv_wr);
 }
 

@@ -11,6 +11,7 @@ struct aw_srq_shadow {
 	struct ibv_srq *srq;
 	const void *pd;
 	struct ibv_srq_attr attr;
+	atomic_uint qps; /* that take their receives here */
 	pthread_mutex_t lock; /* guards the queue; before the lock of the spans */
 	struct aw_wr_queue queue;
 };

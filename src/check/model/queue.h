@@ -54,6 +54,7 @@ struct aw_wr {
 	bool is_fenced; /* it begins behind the Reads and atomics that were posted before it */
 	bool is_done; /* its completion was polled while an earlier one is still under way */
 	bool is_shared; /* another WR uses bytes of it, one of both to write; under the spans' lock */
+	bool is_written_twice; /* another WR writes bytes that it writes; likewise */
 	uint64_t sum; /* over its sources */
 	struct aw_stack posted;
 	unsigned pieces;
