@@ -22,12 +22,12 @@
 
 #define WHO "anywarp check"
 #define REPORTS_ENV "ANYWARP_CHECK_REPORTS"
-#define DIRECTORY_PATTERN P_tmpdir "/anywarp-check-XXXXXX"
+#define DIRECTORY_MAX (PATH_MAX - sizeof("/reports"))
 
 // The files of one run.
 struct files {
-	char directory[sizeof(DIRECTORY_PATTERN)];
-	char reports[sizeof(DIRECTORY_PATTERN) + sizeof("/reports")]; // the library appends to it
+	char directory[DIRECTORY_MAX];
+	char reports[PATH_MAX]; // the library appends to it
 	FILE *json, *sarif; // NULL: not asked for
 };
 
@@ -53,6 +53,27 @@ static void files_close(struct files *files)
 	}
 }
 
+// In TMPDIR, or in /tmp. The path is absolute, since the program may change its directory.
+static bool directory_make(char directory[DIRECTORY_MAX])
+{
+	const char *tmpdir = getenv("TMPDIR");
+	char parent[PATH_MAX];
+
+	if (!tmpdir || !*tmpdir)
+		tmpdir = P_tmpdir;
+	if (realpath(tmpdir, parent) &&
+	    snprintf(directory, DIRECTORY_MAX, "%s/anywarp-check-XXXXXX", parent) <
+		    (int)DIRECTORY_MAX &&
+	    mkdtemp(directory))
+		return true;
+	fprintf(stderr,
+		WHO
+		": cannot make a directory for the reports in %s: %s; TMPDIR names another place\n",
+		tmpdir, strerror(errno));
+	directory[0] = '\0';
+	return false;
+}
+
 // Those of the user are opened before the program starts, so that its run is not lost for a path that cannot be written.
 static bool files_open(const struct check_options *options, struct files *files)
 {
@@ -62,14 +83,8 @@ static bool files_open(const struct check_options *options, struct files *files)
 	if (!open_output("--json", options->json, &files->json) ||
 	    !open_output("--sarif", options->sarif, &files->sarif))
 		return false;
-	strcpy(files->directory, DIRECTORY_PATTERN);
-	if (!mkdtemp(files->directory)) {
-		fprintf(stderr,
-			WHO ": cannot make a directory for the reports in " P_tmpdir ": %s\n",
-			strerror(errno));
-		files->directory[0] = '\0';
+	if (!directory_make(files->directory))
 		return false;
-	}
 	snprintf(files->reports, sizeof(files->reports), "%s/reports", files->directory);
 	fd = open(files->reports, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0 || setenv(REPORTS_ENV, files->reports, 1) != 0) {
@@ -136,8 +151,7 @@ static bool prepare(const struct check_options *options)
 {
 	char dir[PATH_MAX];
 
-	if (!aw_launch_environment(&options->launch, dir) ||
-	    !aw_check_options_export(options))
+	if (!aw_launch_environment(&options->launch, dir) || !aw_check_options_export(options))
 		return false;
 	if (!options->launch.keeps_libraries) {
 		aw_run_notes(WHO, options->command[0]);

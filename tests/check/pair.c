@@ -61,11 +61,20 @@ struct rdma_cm_id *expect_event(struct pair *pair, enum rdma_cm_event_type type)
 	return id;
 }
 
+/* 127.0.0.1, or that of PAIR_ADDRESS, for adapters that do not reach the loopback interface. */
+static in_addr_t own_address(void)
+{
+	const char *text = getenv("PAIR_ADDRESS");
+	struct in_addr address = { htonl(INADDR_LOOPBACK) };
+
+	EXPECT(!text || inet_pton(AF_INET, text, &address) == 1);
+	return address.s_addr;
+}
+
 /* A listener on a port of its own, and an id that has found the way there, and with it its device. */
 static void resolve(struct pair *pair)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET,
-				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = own_address() };
 
 	EXPECT((pair->events = rdma_create_event_channel()) != NULL);
 	EXPECT(rdma_create_id(pair->events, &pair->listener, NULL, RDMA_PS_TCP) == 0);

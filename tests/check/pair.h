@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Two connected QPs in one process, for short programs of which each keeps or breaks one rule of verbs. Over rdma_cm on
-// 127.0.0.1, or by ibv_modify_qp where the variable ANYWARP_PERSONA is roce. Public calls only: the programs run over any
+// 127.0.0.1 (the variable PAIR_ADDRESS has another one), or by ibv_modify_qp where the variable ANYWARP_PERSONA is roce. Public calls only: the programs run over any
 // libibverbs and librdmacm. What fails prints where and ends the program with status 1.
 #ifndef TESTS_CHECK_PAIR_H
 #define TESTS_CHECK_PAIR_H

@@ -13,26 +13,32 @@ import corpus  # noqa: E402
 
 pytestmark = pytest.mark.needs(ours=ends.USER, theirs=ends.SIW)
 
-# What siw has not, or does otherwise than a device should.
+# What siw has not, or what a device should do and siw does not.
+STATELESS = "siw's ibv_query_qp does not tell the state"
+ROOMY = "siw's SQ takes more than the max_send_wr that it reports, so that no post fails"
 LACKING = {
+    "destroyed_in_use": "a flushed receive wakes the thread before the channel is destroyed",
+    "posted_again": ROOMY,
+    "qp_destroyed": STATELESS,
+    "qp_destroyed_answered": STATELESS,
+    "registered_freed": STATELESS,
+    "remote_access": "siw's completion of a refused Read does not tell the cause",
+    "source_changed_extended": "no ibv_create_cq_ex",
+    "sq_unpolled": ROOMY,
+    "status_ignored": STATELESS,
     "thread_shared": "no thread domains",
+    "wrong_state": STATELESS,
 }
 NAMES = [name for name in corpus.NAMES if name not in LACKING]
 ANYWARP = conftest.BUILD / "bin" / "anywarp"
 PROGRAMS = conftest.BUILD / "tests" / "check"
-LOOPBACK = "[ -e /sys/class/infiniband/siw_lo ] || rdma link add siw_lo type siw netdev lo"
 
-
-@pytest.fixture(scope="module")
-def guest(theirs_of_session):
-    theirs_of_session.shell(LOOPBACK)
-    return theirs_of_session
 
 
 def check(guest, name, side):
     """The exit status, what was said, and the reports."""
     said = guest.shell(f"""cd {guest.folder}
-{ANYWARP} check --device system --json reports.json -- {PROGRAMS}/{name} {side} >said 2>&1
+TMPDIR=. PAIR_ADDRESS={guest.address} {ANYWARP} check --device system --json reports.json -- {PROGRAMS}/{name} {side} >said 2>&1
 echo $?; cat reports.json; echo; cat said""")
     status, rest = said.split("\n", 1)
     reports, end = json.JSONDecoder().raw_decode(rest.lstrip())
@@ -40,15 +46,15 @@ echo $?; cat reports.json; echo; cat said""")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_right_program_is_clean(guest, name):
-    status, said, reports = check(guest, name, "right")
+def test_a_right_program_is_clean(theirs, name):
+    status, said, reports = check(theirs, name, "right")
     assert (status, reports) == (0, []), said
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_wrong_program_is_told(guest, name):
+def test_a_wrong_program_is_told(theirs, name):
     rules = corpus.expected(name)
-    status, said, reports = check(guest, name, "wrong")
+    status, said, reports = check(theirs, name, "wrong")
     assert status == (0 if set(rules) <= corpus.RISKS else corpus.FOUND), said
     assert set(rules) == {report["rule"] for report in reports}, said
     for report in reports:
