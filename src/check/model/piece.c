@@ -88,18 +88,21 @@ static bool span_track(struct aw_wr *wr, struct aw_piece *piece, bool is_sink)
 	return other;
 }
 
-static void sink_fill(struct aw_piece *piece, bool is_recv, size_t len)
+/*
+ * A receive's sink is kept, to be compared with: to fill it would break a program whose SGE is longer than its buffer, as UCX's are, which
+ * no message ever notices. What a Read or an atomic brings covers all of its sink.
+ */
+static void sink_begin(struct aw_piece *piece, bool is_recv, size_t len)
 {
 	if (len > AW_SINK_FILL_MAX)
 		return;
-	if (is_recv) {
-		piece->saved = malloc(len);
-		if (!piece->saved)
-			return;
-		memcpy(piece->saved, piece->memory, len);
+	if (!is_recv) {
+		memset(piece->memory, AW_SINK_PATTERN, len);
+		return;
 	}
-	memset(piece->memory, AW_SINK_PATTERN, len);
-	piece->is_filled = true;
+	piece->saved = malloc(len);
+	if (piece->saved)
+		memcpy(piece->saved, piece->memory, len);
 }
 
 void aw_piece_begin(struct aw_wr *wr, struct aw_piece *piece, const struct ibv_sge *sge,
@@ -120,7 +123,7 @@ void aw_piece_begin(struct aw_wr *wr, struct aw_piece *piece, const struct ibv_s
 			(struct aw_memory_span){ .start = at, .end = at + sge->length, .wr = wr };
 		if (!span_track(wr, piece, is_sink) && is_sink &&
 		    mr->access & IBV_ACCESS_LOCAL_WRITE)
-			sink_fill(piece, wr->is_recv, sge->length);
+			sink_begin(piece, wr->is_recv, sge->length);
 	}
 	aw_object_put(object);
 }
@@ -136,26 +139,6 @@ uint64_t aw_pieces_sum(const struct aw_wr *wr)
 			sum = aw_sum(sum, piece->memory, piece->span.end - piece->span.start);
 	}
 	return sum;
-}
-
-/* True where all len bytes hold the pattern. */
-static bool is_pattern(const unsigned char *at, size_t len)
-{
-	return len == 0 || (at[0] == AW_SINK_PATTERN && memcmp(at, at + 1, len - 1) == 0);
-}
-
-/* Gives the bytes from filled on what they held before the post; those that no longer hold the pattern are left. */
-static bool sink_restore(struct aw_piece *piece, size_t filled, size_t len)
-{
-	const bool is_untouched = is_pattern(piece->memory + filled, len - filled);
-
-	if (is_untouched)
-		memcpy(piece->memory + filled, piece->saved + filled, len - filled);
-	for (size_t i = filled; !is_untouched && i < len; i++) {
-		if (piece->memory[i] == AW_SINK_PATTERN)
-			piece->memory[i] = piece->saved[i];
-	}
-	return is_untouched;
 }
 
 static void changed_report(const struct aw_wr *wr, enum aw_rule rule, const char *what)
@@ -205,14 +188,17 @@ void aw_pieces_end(struct aw_wr *wr, uint64_t filled, bool is_checked)
 
 		filled -= here;
 		is_whole = is_whole && piece->memory && !piece->is_sink;
-		if (piece->saved && piece->memory)
-			is_written = !sink_restore(piece, here, len) || is_written;
+		/* Where nothing is judged, the memory may be gone. */
+		if (is_checked && piece->saved && piece->memory)
+			is_written = is_written || memcmp(piece->memory + here, piece->saved + here,
+							  len - here) != 0;
 		free(piece->saved);
 		piece->saved = NULL;
 	}
 	if (is_checked && is_written && !wr->is_written_twice)
 		changed_report(wr, AW_RULE_SINK_WRITTEN, "written");
-	if (is_checked && is_whole && wr->pieces && !wr->is_shared && wr->sum != aw_pieces_sum(wr))
+	if (is_checked && is_whole && wr->pieces && !wr->is_shared && !wr->is_answered &&
+	    wr->sum != aw_pieces_sum(wr))
 		changed_report(wr, AW_RULE_SOURCE_CHANGED, "changed");
 }
 
@@ -230,11 +216,12 @@ static struct aw_memory_span *span_find(const struct aw_span_tree *tree,
 	return NULL;
 }
 
-/* A receive in an SRQ without QPs: no message can come to it. */
+/* A send that has arrived by all that the program can know; or a receive in an SRQ without QPs, to which no message can come. */
 static bool is_idle(const struct aw_wr *wr)
 {
-	return wr->owner->kind == AW_KIND_SRQ &&
-	       atomic_load(&((const struct aw_srq_shadow *)wr->owner)->qps) == 0;
+	return wr->is_answered ||
+	       (wr->owner->kind == AW_KIND_SRQ &&
+		atomic_load(&((const struct aw_srq_shadow *)wr->owner)->qps) == 0);
 }
 
 /* The first WR of the tree that uses the memory; each that does loses it. */

@@ -286,7 +286,7 @@ static bool qp_complete_recv(struct aw_qp_shadow *qp, const struct ibv_wc *wc)
 	bool found;
 
 	if (!srq)
-		return aw_queue_complete(&qp->recvs, wc, true);
+		return aw_queue_complete(&qp->recvs, wc, false);
 	pthread_mutex_lock(&srq->lock);
 	found = aw_queue_complete(&srq->queue, wc, false);
 	pthread_mutex_unlock(&srq->lock);
@@ -308,8 +308,10 @@ static bool is_receive(const struct aw_qp_shadow *qp, const struct ibv_cq *cq,
 static void recv_completed(struct aw_qp_shadow *qp, const struct ibv_wc *wc)
 {
 	qp_complete_recv(qp, wc);
-	if (wc->status == IBV_WC_SUCCESS)
-		qp->answered = qp->sends.count;
+	if (wc->status != IBV_WC_SUCCESS)
+		return;
+	aw_queue_answered(&qp->sends, qp->answered);
+	qp->answered = qp->sends.count;
 }
 
 static void send_completed(struct aw_qp_shadow *qp, const struct ibv_wc *wc)

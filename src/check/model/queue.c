@@ -38,6 +38,15 @@ const struct aw_wr *aw_queue_at(const struct aw_wr_queue *queue, unsigned index)
 	return *queue_at(queue, index);
 }
 
+void aw_queue_answered(struct aw_wr_queue *queue, unsigned from)
+{
+	for (unsigned i = from; i < queue->count; i++) {
+		struct aw_wr *wr = *queue_at(queue, i);
+
+		wr->is_answered = !wr->is_signaled;
+	}
+}
+
 static void signaled_add(struct aw_wr_queue *queue, int count)
 {
 	queue->signaled += (unsigned)count;

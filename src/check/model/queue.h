@@ -15,7 +15,8 @@
 #include <infiniband/verbs.h>
 
 #define AW_SINK_PATTERN 0xd7
-#define AW_SINK_FILL_MAX (16 << 20) /* a larger sink is not filled: filling it costs milliseconds */
+#define AW_SINK_FILL_MAX \
+	(16 << 20) /* a larger sink is neither filled nor kept: that costs milliseconds */
 
 /* One SGE of a work request under way. */
 struct aw_piece {
@@ -23,7 +24,6 @@ struct aw_piece {
 	bool is_tracked; /* the span is in the tree of sinks or of sources; under the spans' lock, as memory is */
 	bool is_sink;
 	uint32_t lkey;
-	bool is_filled; /* the sink holds the pattern */
 	unsigned char *memory; /* where this process reads it; NULL: it does not */
 	unsigned char *saved; /* what a receive's sink held before; NULL: nothing was saved */
 };
@@ -55,6 +55,7 @@ struct aw_wr {
 	bool is_done; /* its completion was polled while an earlier one is still under way */
 	bool is_shared; /* another WR uses bytes of it, one of both to write; under the spans' lock */
 	bool is_written_twice; /* another WR writes bytes that it writes; likewise */
+	bool is_answered; /* an unsignaled send, behind which a message of the peer was polled */
 	uint64_t sum; /* over its sources */
 	struct aw_stack posted;
 	unsigned pieces;
@@ -98,6 +99,9 @@ const struct aw_wr *aw_queue_find(const struct aw_wr_queue *queue, uint64_t wr_i
 
 /* The WR at that place, counted from the oldest, which is below the queue's count. */
 const struct aw_wr *aw_queue_at(const struct aw_wr_queue *queue, unsigned index);
+
+/* The peer may have answered all sends of the queue; those from that place on were not known to be. */
+void aw_queue_answered(struct aw_wr_queue *queue, unsigned from);
 
 /* The oldest WR that names these bytes of the peer; NULL: none. */
 const struct aw_wr *aw_queue_find_remote(const struct aw_wr_queue *queue, uint32_t rkey,
