@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-	SEEDS = 50,
+	SEEDS = AW_TEST_SEEDS,
 	ROUNDS = 40,
 	LONG_ROUNDS = 5, /* of what takes TCP long */
 	TRIES = 5000,
