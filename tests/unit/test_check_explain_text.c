@@ -318,7 +318,7 @@ static void line_due__more_lines_than_places(void **state)
 	struct aw_explain_lines lines = { 0 };
 	int64_t now = SECOND;
 	unsigned held;
-	char line[16];
+	char line[32];
 
 	(void)state;
 	for (int i = 0; i <= AW_EXPLAIN_LINES; i++) {
