@@ -13,12 +13,12 @@ int main(int argc, char **argv)
 
 	EXPECT(ibv_post_recv(pair.b.qp, &wr, &bad) == 0); /* REPORT sink-written */
 	if (wrong)
-		pair.b.memory[MESSAGE] = '\0'; // to end what comes as a string
+		pair.b.memory[MESSAGE] = '.'; // to end what comes as a sentence
 	end_send(&pair.a);
 	expect_success(pair.a.cq);
 	expect_success(pair.b.cq);
 	if (!wrong)
-		pair.b.memory[MESSAGE] = '\0';
+		pair.b.memory[MESSAGE] = '.';
 	pair_close(&pair);
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,6 +158,22 @@ static void changed_report(const struct aw_wr *wr, enum aw_rule rule, const char
 		  rule == AW_RULE_SOURCE_CHANGED ? "source" : "sink", use_of(wr), wr->wr_id, what);
 }
 
+/* Tells the first byte from there on that differs from what is kept; false: none does. */
+static bool written_tell(const struct aw_wr *wr, const struct aw_piece *piece, size_t from)
+{
+	const size_t len = piece->span.end - piece->span.start;
+	char what[96];
+
+	if (memcmp(piece->memory + from, piece->saved + from, len - from) == 0)
+		return false;
+	while (piece->memory[from] == piece->saved[from])
+		from++;
+	snprintf(what, sizeof(what), "written at 0x%" PRIxPTR ", byte %zu of an SGE of %zu,",
+		 (uintptr_t)piece->memory + from, from, len);
+	changed_report(wr, AW_RULE_SINK_WRITTEN, what);
+	return true;
+}
+
 static void span_untrack(struct aw_span_tree *tree, struct aw_memory_span *span)
 {
 	aw_span_remove(tree, span);
@@ -178,7 +195,7 @@ static void spans_untrack(struct aw_wr *wr)
 
 void aw_pieces_end(struct aw_wr *wr, uint64_t filled, bool is_checked)
 {
-	bool is_written = false, is_whole = true;
+	bool is_told = !is_checked || wr->is_written_twice, is_whole = true;
 
 	spans_untrack(wr);
 	for (unsigned i = 0; i < wr->pieces; i++) {
@@ -189,14 +206,11 @@ void aw_pieces_end(struct aw_wr *wr, uint64_t filled, bool is_checked)
 		filled -= here;
 		is_whole = is_whole && piece->memory && !piece->is_sink;
 		/* Where nothing is judged, the memory may be gone. */
-		if (is_checked && piece->saved && piece->memory)
-			is_written = is_written || memcmp(piece->memory + here, piece->saved + here,
-							  len - here) != 0;
+		if (!is_told && piece->saved && piece->memory)
+			is_told = written_tell(wr, piece, here);
 		free(piece->saved);
 		piece->saved = NULL;
 	}
-	if (is_checked && is_written && !wr->is_written_twice)
-		changed_report(wr, AW_RULE_SINK_WRITTEN, "written");
 	if (is_checked && is_whole && wr->pieces && !wr->is_shared && !wr->is_answered &&
 	    wr->sum != aw_pieces_sum(wr))
 		changed_report(wr, AW_RULE_SOURCE_CHANGED, "changed");
