@@ -77,3 +77,10 @@ def test_right_is_not(name, seed, tmp_path):
     end, reports = check(name, "right", seed, tmp_path)
     assert reports == [], end.stderr
     assert end.returncode == 0, end.stderr
+
+
+@needs_check
+def test_explain_says_why_and_reports_nothing():
+    end = run(ANYWARP, "check", "--explain", "--", BUILD / "tests" / "check" / "sge_too_many", "wrong")
+    assert end.returncode == 0, end.stderr
+    assert re.fullmatch(r"anywarp check: ibv_post_send: num_sge 3, but QP 0x[0-9a-f]+ was created with max_send_sge 2\n", end.stderr)
