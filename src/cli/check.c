@@ -3,6 +3,7 @@
 // program's end, to make the summary and the exit status.
 #define _GNU_SOURCE // mkdtemp
 #include "check/base/settings.h"
+#include "cli/check_library.h"
 #include "cli/check_options.h"
 #include "cli/check_start.h"
 #include "cli/check_summary.h"
@@ -20,7 +21,6 @@
 #include <unistd.h>
 
 #define WHO "anywarp check"
-#define CHECK_LIB "libanywarp-check.so"
 #define REPORTS_ENV "ANYWARP_CHECK_REPORTS"
 #define DIRECTORY_PATTERN P_tmpdir "/anywarp-check-XXXXXX"
 
@@ -131,23 +131,12 @@ static int start(const struct check_options *options, const struct files *files)
 	return is_done ? end.status : CLI_RUN_FAILED;
 }
 
-static bool find_library(const char *dir)
-{
-	char path[PATH_MAX];
-	int len = snprintf(path, sizeof(path), "%s/" CHECK_LIB, dir);
-
-	if (len > 0 && (size_t)len < sizeof(path) && access(path, R_OK) == 0)
-		return true;
-	fprintf(stderr, WHO ": " CHECK_LIB " is not in %s: %s\n", dir, aw_libdir_remedy());
-	return false;
-}
-
 // The variables of the program, which goes on to run with them.
 static bool prepare(const struct check_options *options)
 {
 	char dir[PATH_MAX];
 
-	if (!aw_launch_environment(&options->launch, dir) || !find_library(dir) ||
+	if (!aw_launch_environment(&options->launch, dir) ||
 	    !aw_check_options_export(options))
 		return false;
 	if (!options->launch.keeps_libraries) {
@@ -155,7 +144,7 @@ static bool prepare(const struct check_options *options)
 		if (aw_run_needs_device_files() && !aw_paths_export(WHO, dir))
 			return false;
 	}
-	return aw_launch_preload(WHO, dir, CHECK_LIB);
+	return aw_check_library_preload(WHO, dir);
 }
 
 static int check(int argc, char **argv)
@@ -173,6 +162,8 @@ static int check(int argc, char **argv)
 		unsetenv(REPORTS_ENV);
 		return aw_launch_exec(&options.launch, options.command);
 	}
+	if (options.is_sweep)
+		return aw_cli_sweep(&options.sweep);
 	if (files_open(&options, &files))
 		status = start(&options, &files);
 	files_close(&files);
@@ -185,7 +176,9 @@ const struct cli_command aw_cli_check = {
 	.summary = "run an RDMA program, and report how it breaks the rules of verbs",
 	.help = "usage: anywarp check [--device anywarp|system] [--rules RULES] [--halt] [--exit-code N]\n"
 		"                     [--json FILE] [--sarif FILE] [--suppress FILE] [--explain]\n"
-		"                     [--vary SEED] [--like NAME] [--faults SPEC] [--seed N]\n"
+		"                     [--vary SEED] [--like NAME] [--faults PLAN] [--seed N]\n"
+		"                     [--sweep] [--jobs N] [--timeout SECONDS] [--verify COMMAND]\n"
+		"                     [--each N] [--runs N]\n"
 		"                     [--log LEVEL] [--mpa LIST] [--persona NAME] [--device-files]\n"
 		"                     [--host-path auto|on|off] [--] PROGRAM [ARGUMENTS]\n"
 		"\n"
@@ -213,8 +206,17 @@ const struct cli_command aw_cli_check = {
 		"                come late, early or in batches, as SEED decides, a number\n"
 		"  --like NAME   attributes and limits of that adapter: mlx5, irdma, bnxt, efa, siw\n"
 		"                or rxe\n"
-		"  --faults SPEC  faults at named places: anywarp-check(1) has the grammar\n"
-		"  --seed N      the seed of the faults that occur by chance\n"
+		"  --faults PLAN  calls, completions, events and connections that fail, as in\n"
+		"                ibv_reg_mr:nth=3: anywarp-faults(7) has the grammar\n"
+		"  --seed N      the seed of the faults that occur by chance (default 1)\n"
+		"  --sweep       run PROGRAM once for each of its calls, which fails in that run, and\n"
+		"                print a table of what became of it: crashed, hung, leaked, or ended\n"
+		"  --jobs N      how many of these runs at a time (default one for each processor)\n"
+		"  --timeout SECONDS  a run that takes longer hangs (default ten times the first run,\n"
+		"                10 at least)\n"
+		"  --verify COMMAND  fails where the data of a run is wrong\n"
+		"  --each N      the first N calls of each function fail (default 8)\n"
+		"  --runs N      N runs at most (default 256)\n"
 		"  --log LEVEL   the level of the log on standard error: error (default), warn, info\n"
 		"                or debug\n"
 		"  --mpa LIST    how PROGRAM sets up connections: see 'anywarp help run'\n"
@@ -225,9 +227,11 @@ const struct cli_command aw_cli_check = {
 		"The exit status is 66, or that of --exit-code, if a rule was broken; a risk does not\n"
 		"count. Otherwise it is PROGRAM's, or 128 and the number of the signal that ended it;\n"
 		"127 when there is no such program, 126 when it cannot be executed, 125 when anywarp\n"
-		"itself failed.\n"
+		"itself failed. That of --sweep is 1 if a run crashed, hung, or ended with success\n"
+		"though --verify fails.\n"
 		"\n"
 		"  anywarp check -- ./server\n"
 		"  anywarp check --rules leak+cq-small --sarif check.sarif -- ./client 192.0.2.7\n"
-		"  anywarp check --explain -- ./server\n",
+		"  anywarp check --explain -- ./server\n"
+		"  anywarp check --sweep --timeout 5 -- ./test.sh\n",
 };

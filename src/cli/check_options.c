@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Every option is judged here, before the program starts. The plan of --faults and the name of --like are the library's to judge.
+// Every option is judged here, before the program starts.
 #include "cli/check_options.h"
 
 #include "base/array.h"
@@ -7,7 +7,9 @@
 #include "check/base/settings.h"
 #include "check/report/suppress.h"
 #include "check/report/wanted.h"
+#include "check/vary/like.h"
 #include "cli/cli.h"
+#include "cli/faults.h"
 #include "cli/run_options.h"
 
 #include <errno.h>
@@ -17,8 +19,6 @@
 #include <string.h>
 
 #define WHO "anywarp check"
-#define FAULTS_ENV "ANYWARP_FAULTS"
-#define FAULTS_SEED_ENV "ANYWARP_FAULTS_SEED"
 #define NAMES_MAX 640
 
 __attribute__((format(printf, 1, 2))) static enum launch_option refuse(const char *format, ...)
@@ -91,6 +91,24 @@ static enum launch_option take_text(const char *option, const char *needed, cons
 	return LAUNCH_TAKEN;
 }
 
+static enum launch_option take_like(struct check_options *options, const char *name)
+{
+	char names[NAMES_MAX];
+	size_t len = 0;
+
+	options->like = name;
+	if (name && aw_like_find(name))
+		return LAUNCH_TAKEN;
+	/* Completions take the names apart at blanks. */
+	for (const char *at = aw_like_names(); *at && len < sizeof(names) - 1; at++)
+		if (*at != ',')
+			names[len++] = *at;
+	names[len] = '\0';
+	if (name && *name)
+		return refuse("--like: no adapter '%s': it needs one of: %s", name, names);
+	return refuse("--like needs one of: %s", names);
+}
+
 // How a program's device, or its peer, behaves.
 static enum launch_option take_behaviour(struct check_options *options, char ***arg)
 {
@@ -102,14 +120,14 @@ static enum launch_option take_behaviour(struct check_options *options, char ***
 		return take_number("--vary", value, AW_CHECK_SEED_MAX, &number);
 	}
 	if (aw_launch_value(arg, "--like", &value))
-		return take_text("--like", "the name of an adapter, for example mlx5", value,
-				 &options->like);
+		return take_like(options, value);
 	if (aw_launch_value(arg, "--faults", &value))
-		return take_text("--faults", "a plan: see anywarp-check(1)", value,
-				 &options->faults);
+		return take_text("--faults",
+				 "a plan, for example ibv_reg_mr:nth=3: see anywarp-faults(7)",
+				 value, &options->faults);
 	if (aw_launch_value(arg, "--seed", &value)) {
 		options->seed = value;
-		return take_number("--seed", value, AW_CHECK_SEED_MAX, &number);
+		return take_number("--seed", value, ULONG_MAX, &number);
 	}
 	return LAUNCH_OTHER;
 }
@@ -135,11 +153,40 @@ static enum launch_option take_report(struct check_options *options, char ***arg
 	return LAUNCH_OTHER;
 }
 
+static enum launch_option take_sweep(struct check_options *options, char ***arg)
+{
+	const char *option = **arg;
+	bool wrong;
+
+	if (!strcmp(option, "--sweep")) {
+		options->is_sweep = true;
+		return LAUNCH_TAKEN;
+	}
+	if (aw_cli_sweep_option(&options->sweep, arg, &wrong)) {
+		options->of_sweep = options->of_sweep ? options->of_sweep : option;
+		return LAUNCH_TAKEN;
+	}
+	return wrong ? LAUNCH_WRONG : LAUNCH_OTHER;
+}
+
+// What a sweep decides itself.
+static bool is_of_one_run(const char *option)
+{
+	static const char *const names[] = { "--explain", "--faults", "--seed",	    "--json",
+					     "--sarif",	  "--halt",   "--exit-code" };
+	size_t found;
+
+	return aw_slice_find((struct aw_slice){ option, strcspn(option, "=") }, names,
+			     ARRAY_LEN(names), &found);
+}
+
 static enum launch_option take_option(struct check_options *options, char ***arg)
 {
 	const char *option = **arg, *value;
 	enum launch_option taken;
 
+	if (!options->of_one_run && is_of_one_run(option))
+		options->of_one_run = option;
 	if (!strcmp(option, "--explain")) {
 		options->is_explain = true;
 		return LAUNCH_TAKEN;
@@ -152,6 +199,8 @@ static enum launch_option take_option(struct check_options *options, char ***arg
 		return taken;
 	}
 	taken = take_behaviour(options, arg);
+	if (taken == LAUNCH_OTHER)
+		taken = take_sweep(options, arg);
 	if (taken != LAUNCH_OTHER)
 		return taken;
 	taken = aw_run_option(&options->launch, arg);
@@ -173,6 +222,16 @@ static bool check_together(const struct check_options *options)
 		       (int)strcspn(options->of_device, "="), options->of_device);
 		return false;
 	}
+	if (options->is_sweep && options->of_one_run) {
+		refuse("%.*s is not for --sweep, which has many runs: leave one of the two out",
+		       (int)strcspn(options->of_one_run, "="), options->of_one_run);
+		return false;
+	}
+	if (!options->is_sweep && options->of_sweep) {
+		refuse("%.*s has an effect with --sweep alone: add --sweep, or leave it out",
+		       (int)strcspn(options->of_sweep, "="), options->of_sweep);
+		return false;
+	}
 	if (options->seed && !options->faults) {
 		refuse("--seed has an effect with --faults alone: add --faults PLAN, or leave --seed out");
 		return false;
@@ -184,7 +243,7 @@ bool aw_check_options_parse(char **argv, struct check_options *options)
 {
 	char **arg = argv + 1;
 
-	*options = (struct check_options){ .launch = { .who = WHO }, .exit_status = AW_CHECK_EXIT };
+	*options = (struct check_options){ .launch = { .who = WHO }, .exit_status = AW_CHECK_EXIT, .sweep = { .who = WHO } };
 	for (; *arg && **arg == '-'; arg++) {
 		enum launch_option option;
 
@@ -200,7 +259,7 @@ bool aw_check_options_parse(char **argv, struct check_options *options)
 		if (option != LAUNCH_TAKEN)
 			return false;
 	}
-	options->command = arg;
+	options->command = options->sweep.command = arg;
 	if (!check_together(options))
 		return false;
 	if (!*arg)
@@ -224,14 +283,6 @@ static bool find_suppress(const char *path, char absolute[PATH_MAX])
 		return false;
 	}
 	return true;
-}
-
-static bool set_variable(const char *name, const char *value)
-{
-	if (setenv(name, value, 1) == 0)
-		return true;
-	refuse("cannot set the environment: out of memory");
-	return false;
 }
 
 bool aw_check_options_export(const struct check_options *options)
@@ -258,7 +309,10 @@ bool aw_check_options_export(const struct check_options *options)
 		refuse("%s", why);
 		return false;
 	}
-	return set_variable(AW_CHECK_ENV, list) &&
-	       (!options->faults || set_variable(FAULTS_ENV, options->faults)) &&
-	       (!options->seed || set_variable(FAULTS_SEED_ENV, options->seed));
+	if (setenv(AW_CHECK_ENV, list, 1) != 0) {
+		refuse("cannot set the environment: out of memory");
+		return false;
+	}
+	return !options->faults || aw_cli_faults(WHO, options->faults, options->seed,
+						 !options->launch.keeps_libraries);
 }

@@ -49,7 +49,7 @@ static bool leave_host_path(const char *who)
 	return set(who, variable, "off");
 }
 
-bool aw_cli_faults(const char *who, const char *spec, const char *seed)
+bool aw_cli_faults(const char *who, const char *spec, const char *seed, bool has_wire)
 {
 	static struct aw_fault_plan plan;
 	unsigned long number;
@@ -58,6 +58,13 @@ bool aw_cli_faults(const char *who, const char *spec, const char *seed)
 		return false;
 	if (seed && !aw_slice_number(aw_slice_of(seed), ULONG_MAX, &number)) {
 		fprintf(stderr, "%s: --seed needs a number, for example 1\n", who);
+		return false;
+	}
+	if (aw_fault_plan_needs_wire(&plan) && !has_wire) {
+		fprintf(stderr,
+			"%s: --faults: the plan has a fault of the wire, which only anywarp's device "
+			"has: leave it out, or use --device anywarp\n",
+			who);
 		return false;
 	}
 	if (aw_fault_plan_needs_wire(&plan) && !leave_host_path(who))

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // anywarp run: an RDMA program on our libraries.
+#include "check/base/settings.h"
+#include "cli/check_library.h"
 #include "cli/cli.h"
+#include "cli/faults.h"
 #include "cli/launch.h"
 #include "cli/paths.h"
 #include "cli/run_notes.h"
@@ -35,8 +38,28 @@ enum launch_option aw_run_option(struct launch *launch, char ***arg)
 	return aw_launch_option(launch, arg);
 }
 
+// What --faults and --seed say; NULL: not given.
+struct faults {
+	const char *plan, *seed;
+};
+
+static enum launch_option take_faults(struct faults *faults, char ***arg)
+{
+	const char *value;
+
+	if (aw_launch_value(arg, "--faults", &value)) {
+		faults->plan = value ? value : "";
+		return LAUNCH_TAKEN;
+	}
+	if (aw_launch_value(arg, "--seed", &value)) {
+		faults->seed = value ? value : "";
+		return LAUNCH_TAKEN;
+	}
+	return LAUNCH_OTHER;
+}
+
 // command becomes the words behind the options, ended by NULL.
-static bool parse(char **argv, struct launch *launch, char ***command)
+static bool parse(char **argv, struct launch *launch, struct faults *faults, char ***command)
 {
 	char **arg = argv + 1;
 
@@ -47,7 +70,9 @@ static bool parse(char **argv, struct launch *launch, char ***command)
 			arg++;
 			break;
 		}
-		option = aw_run_option(launch, &arg);
+		option = take_faults(faults, &arg);
+		if (option == LAUNCH_OTHER)
+			option = aw_run_option(launch, &arg);
 		if (option == LAUNCH_OTHER)
 			launch->helped = aw_cli_help_asked(&aw_cli_run, *arg);
 		if (option == LAUNCH_OTHER && !launch->helped)
@@ -60,14 +85,35 @@ static bool parse(char **argv, struct launch *launch, char ***command)
 	return true;
 }
 
+// The library has the calls fail, and checks nothing.
+static bool export_faults(const struct launch *launch, const struct faults *faults, const char *dir)
+{
+	if (!faults->plan && faults->seed) {
+		fprintf(stderr,
+			"%s: --seed has an effect with --faults alone: add --faults PLAN, or leave --seed out\n",
+			launch->who);
+		return false;
+	}
+	if (!faults->plan)
+		return true;
+	if (!aw_cli_faults(launch->who, faults->plan, faults->seed, true))
+		return false;
+	if (setenv(AW_CHECK_ENV, "rules=none,explain=off", 1) != 0) {
+		fprintf(stderr, "%s: cannot set the environment: out of memory\n", launch->who);
+		return false;
+	}
+	return aw_check_library_preload(launch->who, dir);
+}
+
 static int run(int argc, char **argv)
 {
 	struct launch launch = { .who = "anywarp run" };
+	struct faults faults = { NULL, NULL };
 	char dir[PATH_MAX];
 	char **command;
 
 	(void)argc;
-	if (!parse(argv, &launch, &command))
+	if (!parse(argv, &launch, &faults, &command))
 		return launch.helped ? CLI_OK : CLI_RUN_FAILED;
 	if (!*command) {
 		fprintf(stderr, "anywarp run: no program to run: for example "
@@ -75,7 +121,8 @@ static int run(int argc, char **argv)
 		return CLI_RUN_FAILED;
 	}
 	if (!aw_launch_environment(&launch, dir) ||
-	    (aw_run_needs_device_files() && !aw_paths_export(launch.who, dir)))
+	    (aw_run_needs_device_files() && !aw_paths_export(launch.who, dir)) ||
+	    !export_faults(&launch, &faults, dir))
 		return CLI_RUN_FAILED;
 	aw_run_notes(launch.who, *command);
 	return aw_launch_exec(&launch, command);
@@ -86,7 +133,8 @@ const struct cli_command aw_cli_run = {
 	.run = run,
 	.summary = "run an RDMA program over anywarp",
 	.help = "usage: anywarp run [--log LEVEL] [--mpa LIST] [--persona NAME] [--device-files]\n"
-		"                   [--host-path auto|on|off] [--] PROGRAM [ARGUMENTS]\n"
+		"                   [--host-path auto|on|off] [--faults PLAN] [--seed N]\n"
+		"                   [--] PROGRAM [ARGUMENTS]\n"
 		"\n"
 		"Runs PROGRAM, unmodified, with anywarp's libibverbs.so.1 and librdmacm.so.1 in\n"
 		"place of the system's. That is all it does: LD_LIBRARY_PATH set by hand works as\n"
@@ -118,11 +166,15 @@ const struct cli_command aw_cli_run = {
 		"                                     anywarp peer (default on)\n"
 		"                  ird_ord=auto|ulp   agree on IRD and ORD, or leave them to the\n"
 		"                                     programs (default auto)\n"
+		"  --faults PLAN  calls, completions, events and connections that fail, as in\n"
+		"                ibv_reg_mr:nth=3: anywarp-faults(7) has the grammar\n"
+		"  --seed N      the seed of the faults that occur by chance (default 1)\n"
 		"\n"
 		"The exit status is PROGRAM's; 127 when there is no such program, 126 when it\n"
 		"cannot be executed, 125 when anywarp itself failed.\n"
 		"\n"
 		"  anywarp run -- rping -s -v\n"
 		"  anywarp run --log info -- ib_write_bw -R 192.0.2.7\n"
-		"  anywarp run --persona roce -- ibv_rc_pingpong -g 0 192.0.2.7\n",
+		"  anywarp run --persona roce -- ibv_rc_pingpong -g 0 192.0.2.7\n"
+		"  anywarp run --faults ibv_reg_mr:nth=3 -- ./client\n",
 };
