@@ -136,8 +136,7 @@ static bool prepare(const struct check_options *options)
 {
 	char dir[PATH_MAX];
 
-	if (!aw_launch_environment(&options->launch, dir) ||
-	    !aw_check_options_export(options))
+	if (!aw_launch_environment(&options->launch, dir) || !aw_check_options_export(options))
 		return false;
 	if (!options->launch.keeps_libraries) {
 		aw_run_notes(WHO, options->command[0]);

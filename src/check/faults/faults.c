@@ -364,6 +364,17 @@ uint64_t aw_fault_async_due_ns(void)
 	return first < 0 ? UINT64_MAX : start_ns + plan.faults[first].when.after_ns;
 }
 
+bool aw_fault_async_planned(void)
+{
+	if (!aw_fault_planned())
+		return false;
+	for (unsigned i = 0; i < plan.count; i++)
+		if (plan.faults[i].kind == AW_FAULT_ASYNC ||
+		    plan.faults[i].kind == AW_FAULT_CQ_OVERRUN)
+			return true;
+	return false;
+}
+
 void aw_fault_wire_begin(struct aw_fault_stream *stream)
 {
 	*stream = (struct aw_fault_stream){ 0 };

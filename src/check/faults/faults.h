@@ -43,6 +43,9 @@ bool aw_fault_async(uint64_t now_ns, enum ibv_event_type *type);
 /* The monotonic time at which the next one is due; UINT64_MAX: none is left. */
 uint64_t aw_fault_async_due_ns(void);
 
+/* Whether the plan has asynchronous events at all, those of a CQ that overruns among them. */
+bool aw_fault_async_planned(void);
+
 /* Whether a plan is set at all, or calls are counted. */
 bool aw_fault_planned(void);
 

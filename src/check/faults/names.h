@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The functions of verbs and of rdma_cm that can fail, by name.
+// The functions of verbs and of rdma_cm that a plan can have fail, by name: those for which check/hook asks.
 #ifndef CHECK_FAULTS_NAMES_H
 #define CHECK_FAULTS_NAMES_H
 

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "check/faults/faults.h"
+#include "check/report/report.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -73,12 +74,12 @@ static void real_find(void)
 	atomic_store_explicit(&is_found, true, memory_order_release);
 }
 
-/* Finds libc's functions in any case. */
+/* Finds libc's functions in any case. A report's own files are none of the plan's. */
 static bool is_planned(void)
 {
 	if (!atomic_load_explicit(&is_found, memory_order_acquire))
 		pthread_once(&once, real_find);
-	return aw_fault_wire_planned();
+	return !aw_report_is_under_way() && aw_fault_wire_planned();
 }
 
 static struct connection *connection_of(int fd)
