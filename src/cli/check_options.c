@@ -169,7 +169,7 @@ static enum launch_option take_sweep(struct check_options *options, char ***arg)
 	return wrong ? LAUNCH_WRONG : LAUNCH_OTHER;
 }
 
-// What a sweep decides itself.
+// True for an option that a sweep does not have, as it is about one run.
 static bool is_of_one_run(const char *option)
 {
 	static const char *const names[] = { "--explain", "--faults", "--seed",	    "--json",

@@ -85,7 +85,6 @@ static const struct name names[] = {
 	{ "ibv_start_poll", EIO },
 	{ "ibv_wr_complete", EINVAL },
 	{ "rdma_accept", EINVAL },
-	{ "rdma_ack_cm_event", ENOMEM },
 	{ "rdma_bind_addr", EADDRNOTAVAIL },
 	{ "rdma_connect", ECONNREFUSED },
 	{ "rdma_create_ep", ENOMEM },

@@ -289,9 +289,8 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 	int rc = 0;
 
 	aw_inside_enter();
-	if (!aw_hook_may("rdma_ack_cm_event"))
-		rc = -1;
-	else if (aw_cm_event_acked(event))
+	if (aw_cm_event_acked(event))
 		rc = aw_real()->rdma_ack_cm_event(event);
-	return aw_hook_end_minus("rdma_ack_cm_event", rc);
+	aw_inside_leave();
+	return rc;
 }

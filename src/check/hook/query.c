@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What a program asks about devices, ports and objects. The model learns nothing from the answers; the plan of faults may refuse
+// Queries about devices, ports and objects. The model learns nothing from the answers; the plan of faults may refuse
 // them.
 #include "check/hook/ops.h"
 
