@@ -144,7 +144,7 @@ bool aw_fault_wire_planned(void)
 	return is_on() && wire;
 }
 
-/* Notes that the fault occurs; what: at its n-th occasion. */
+/* Notes that the fault occurs, at the n-th occasion, which `what` names. */
 static void occurred(const struct aw_fault *fault, const char *what, uint64_t n)
 {
 	if (file)
@@ -186,7 +186,7 @@ static int usual_errno(const char *name)
 	return index >= 0 ? aw_fault_name_errno((unsigned)index) : EINVAL;
 }
 
-/* What happens to a call, by all faults of its function together. */
+/* The fate of a call, by all faults of its function together. */
 struct outcome {
 	int err; /* 0: it does not fail */
 	unsigned wr;

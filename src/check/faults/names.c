@@ -10,7 +10,7 @@
 
 struct name {
 	const char *text;
-	int err; /* what a failure usually is */
+	int err; /* of its usual failure */
 };
 
 /* Sorted by the text, since a place is looked up at each call. */

@@ -18,7 +18,7 @@ const char *aw_fault_name(unsigned index);
 /* The errno number with which it usually fails. */
 int aw_fault_name_errno(unsigned index);
 
-/* Whether the name is the pattern, in which one '*' stands for any characters. */
+/* True where the name is the pattern, in which one '*' stands for any characters. */
 bool aw_fault_name_matches(struct aw_slice pattern, const char *name);
 
 /* The name that a user may have meant; NULL: none is near. */

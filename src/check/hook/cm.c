@@ -252,7 +252,7 @@ static void sleep_ns(uint64_t ns)
 		;
 }
 
-/* What the plan of faults makes of the event. One that is late keeps the thread that got it, as those behind it are late as well. */
+/* The plan of faults may put another event in its place. One that is late keeps the thread that got it, as those behind it are late as well. */
 static void event_plan(struct rdma_cm_event *event)
 {
 	const uint64_t late_ns = aw_fault_cm_late(event->event);

@@ -303,7 +303,7 @@ int aw_op_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 	return err;
 }
 
-/* What a completion's status means is said once for each. */
+/* The meaning of a completion's status is said once for each. */
 static void failure_explain(const struct ibv_wc *wc)
 {
 	char why[AW_EXPLAIN_MAX];

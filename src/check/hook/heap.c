@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The functions of libc by which a program gives memory up. What the verbs library frees inside a call is its own.
+// The functions of libc by which a program gives memory up. Memory that the verbs library frees inside a call is its own.
 #include "check/base/inside.h"
 #include "check/hook/hook.h"
 #include "check/model/queue.h"

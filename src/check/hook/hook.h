@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the exported functions share. Each of them enters (base/inside.h), asks the plan of faults, makes the real call, tells
+// The parts that the exported functions share. Each of them enters (base/inside.h), asks the plan of faults, makes the real call, tells
 // the model, and says why a call failed.
 #ifndef CHECK_HOOK_HOOK_H
 #define CHECK_HOOK_HOOK_H

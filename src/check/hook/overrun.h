@@ -6,7 +6,7 @@
 
 #include "check/model/verbs.h"
 
-/* Whether the completion that the program is about to be given is lost, since its CQ overruns at it or did so before. */
+/* True where the completion that the program is about to be given is lost, since its CQ overruns at it or did so before. */
 bool aw_overrun_loses(struct aw_cq_shadow *cq);
 
 /* The poll is over: the QPs of a CQ that has overrun in it fail, which may take the CQ's lock, and the event occurs. */

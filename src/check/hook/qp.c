@@ -278,7 +278,7 @@ int ibv_destroy_srq(struct ibv_srq *srq)
 	return err;
 }
 
-/* What the reason of a failed post is taken from. */
+/* The facts from which the reason of a failed post is taken. */
 static struct aw_explain_queue queue_facts(struct aw_qp_shadow *qp, const char *name, bool is_send)
 {
 	const struct aw_wr_queue *queue = is_send ? &qp->sends : &qp->recvs;

@@ -90,7 +90,7 @@ static struct connection *connection_of(int fd)
 	return atomic_load_explicit(&connections[fd], memory_order_relaxed);
 }
 
-/* Whether the code is that of a verbs library, rather than the program's. */
+/* True where the code is that of a verbs library, rather than the program's. */
 static bool is_of_verbs(const void *code)
 {
 	static const char *const libraries[] = { "libibverbs.so", "librdmacm.so" };
