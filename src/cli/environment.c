@@ -61,6 +61,8 @@ static const struct variable others[] = {
 	  "anywarp's library goes before the others" },
 	{ "PATH", "(the system's)|DIRECTORIES", "anywarp run, anywarp sockets, " SOCKETS,
 	  "where programs are found" },
+	{ "TMPDIR", "/tmp|DIRECTORY", "anywarp check",
+	  "where the files of the runs of anywarp check --sweep are" },
 	{ "XDG_RUNTIME_DIR", "(/tmp)|DIRECTORY",
 	  "anywarp run, anywarp sockets, " SOCKETS ", the proxy process",
 	  "where a user's directory of sockets, or of device files, is" },

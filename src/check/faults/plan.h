@@ -19,8 +19,8 @@
 
 #define AW_FAULTS_ENV "ANYWARP_FAULTS"
 #define AW_FAULTS_SEED_ENV "ANYWARP_FAULTS_SEED"
-#define AW_FAULTS_COUNT_ENV \
-	"ANYWARP_FAULTS_COUNT" /* the file of the counts: check/faults/count.h */
+/* The file of the counts: check/faults/count.h. */
+#define AW_FAULTS_COUNT_ENV "ANYWARP_FAULTS_COUNT"
 
 #define AW_FAULTS_MAX 32 /* faults of a plan; a stream has a bit for each */
 #define AW_FAULTS_TEXT_MAX 4096 /* bytes of a plan's text, with its 0 */
