@@ -304,12 +304,14 @@ int aw_op_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 }
 
 /* The meaning of a completion's status is said once for each. */
-static void failure_explain(const struct ibv_wc *wc)
+static void failure_explain(const struct ibv_wc *wc, bool is_planned)
 {
 	char why[AW_EXPLAIN_MAX];
 
-	if (wc->status == IBV_WC_SUCCESS || wc->status == IBV_WC_WR_FLUSH_ERR)
+	if (wc->status == IBV_WC_SUCCESS || (wc->status == IBV_WC_WR_FLUSH_ERR && !is_planned))
 		return;
+	if (is_planned)
+		aw_hook_by_plan();
 	aw_explain_status(wc->status, wc->opcode, why);
 	aw_hook_explain("ibv_poll_cq", why);
 }
@@ -343,11 +345,11 @@ static int completions_get(const struct aw_context_shadow *device, struct aw_cq_
 			aw_overrun_settle(shadow);
 			return i;
 		}
-		if (aw_fault_planned() && aw_fault_completion(&wc[i], &status)) {
+		const bool is_planned = aw_fault_planned() && aw_fault_completion(&wc[i], &status);
+
+		if (is_planned)
 			wc[i].status = status;
-			aw_hook_by_plan();
-		}
-		failure_explain(&wc[i]);
+		failure_explain(&wc[i], is_planned);
 	}
 	return count;
 }
