@@ -6,8 +6,8 @@ usage: ./dev COMMAND [ARGUMENTS]
   demo                     run Debian's own RDMA programs over anywarp and print one table
   test [FILTERS]           build all presets and run their suites, with totals at the end: 30 to 40
                            minutes on two processors
-                             --only LABEL    one suite: unit prop sim fuzz verbs cm faults abi system
-                                             hostile stress; --unit, --prop ... are short for it
+                             --only LABEL    one suite: unit prop sim fuzz verbs cm faults abi check
+                                             system hostile stress; --unit, --prop ... are short for it
                              --preset NAME   one build: release asan tsan fuzz
                              -R REGEX        only the tests whose name matches
                            The suites below run only when they are asked for:

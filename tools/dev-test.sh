@@ -18,7 +18,7 @@ suites_kernel_full="(kernel|kernel-full)"
 # Both of those that boot kernels.
 suites_uml="(interop|kernel)"
 presets="release asan tsan fuzz"
-labels="unit prop sim fuzz verbs cm faults abi system stress hostile interop ecosystem kernel package distro"
+labels="unit prop sim fuzz verbs cm faults abi check system stress hostile interop ecosystem kernel package distro"
 only=""
 full=""
 distro=""

@@ -169,7 +169,7 @@ static enum launch_option take_sweep(struct check_options *options, char ***arg)
 	return wrong ? LAUNCH_WRONG : LAUNCH_OTHER;
 }
 
-// What a sweep decides itself.
+// True for an option that a sweep does not have, as it is about one run.
 static bool is_of_one_run(const char *option)
 {
 	static const char *const names[] = { "--explain", "--faults", "--seed",	    "--json",
@@ -243,7 +243,9 @@ bool aw_check_options_parse(char **argv, struct check_options *options)
 {
 	char **arg = argv + 1;
 
-	*options = (struct check_options){ .launch = { .who = WHO }, .exit_status = AW_CHECK_EXIT, .sweep = { .who = WHO } };
+	*options = (struct check_options){ .launch = { .who = WHO },
+					   .exit_status = AW_CHECK_EXIT,
+					   .sweep = { .who = WHO } };
 	for (; *arg && **arg == '-'; arg++) {
 		enum launch_option option;
 
@@ -313,6 +315,6 @@ bool aw_check_options_export(const struct check_options *options)
 		refuse("cannot set the environment: out of memory");
 		return false;
 	}
-	return !options->faults || aw_cli_faults(WHO, options->faults, options->seed,
-						 !options->launch.keeps_libraries);
+	return !options->faults ||
+	       aw_cli_faults(WHO, options->faults, options->seed, !options->launch.keeps_libraries);
 }

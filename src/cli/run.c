@@ -38,7 +38,7 @@ enum launch_option aw_run_option(struct launch *launch, char ***arg)
 	return aw_launch_option(launch, arg);
 }
 
-// What --faults and --seed say; NULL: not given.
+// The values of --faults and --seed; NULL: not given.
 struct faults {
 	const char *plan, *seed;
 };

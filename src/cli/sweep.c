@@ -163,7 +163,7 @@ static int run_first(struct sweep *sweep)
 static bool first_is_good(const struct sweep *sweep)
 {
 	const struct sweep_run *first = &sweep->first;
-	char words[96];
+	char words[SWEEP_WORDS_MAX];
 
 	if (first->outcome == SWEEP_SURVIVED || first->outcome == SWEEP_LEAKED ||
 	    first->outcome == SWEEP_REPORTED)

@@ -29,9 +29,10 @@ enum {
 	COUNTS,
 	REPORTS,
 	OUTPUT,
-	FILES
+	FILES, // those that are made before the run
+	CRASH = FILES
 };
-static const char *const files[FILES] = { "counts", "reports", "output" };
+static const char *const files[] = { "counts", "reports", "output", "crash" };
 
 static void file_of(const struct sweep_run *run, int file, char path[FILE_MAX])
 {
@@ -242,6 +243,21 @@ static void read_reports(struct sweep_run *run)
 	free(line);
 }
 
+// The file has a line for each crash; the first is told.
+static void read_crash(struct sweep_run *run)
+{
+	char path[FILE_MAX];
+	FILE *file;
+
+	file_of(run, CRASH, path);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	if (fgets(run->crash, sizeof(run->crash), file))
+		run->crash[strcspn(run->crash, "\n")] = '\0';
+	fclose(file);
+}
+
 // The signal that ended the command, or a command that a shell has run.
 static int signal_of(int status)
 {
@@ -286,6 +302,7 @@ void aw_sweep_run_judge(struct sweep_run *run, const struct sweep_run *first)
 	struct aw_fault_counts *counts = counts_of(run);
 
 	read_reports(run);
+	read_crash(run);
 	run->outcome = outcome_of(run, first, counts && counts->injected > 0);
 }
 
@@ -323,8 +340,9 @@ void aw_sweep_run_tell(const struct sweep_run *run, char *text, size_t size)
 
 	switch (run->outcome) {
 	case SWEEP_CRASHED:
-		snprintf(text, size, "crashed with SIG%s",
-			 sigabbrev_np(number) ? sigabbrev_np(number) : "?");
+		snprintf(text, size, "crashed with SIG%s%s%s",
+			 sigabbrev_np(number) ? sigabbrev_np(number) : "?",
+			 run->crash[0] ? " at " : "", run->crash);
 		return;
 	case SWEEP_HUNG:
 		snprintf(text, size, "hung");

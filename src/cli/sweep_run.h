@@ -23,6 +23,9 @@ enum sweep_outcome {
 	SWEEP_OUTCOMES,
 };
 
+#define SWEEP_CRASH_MAX 160
+#define SWEEP_WORDS_MAX 224 // of what became of a run
+
 struct sweep_place {
 	unsigned name; // index of check/faults/names.h
 	uint64_t nth;
@@ -39,6 +42,8 @@ struct sweep_run {
 	int verify_status;
 	enum sweep_outcome outcome;
 	unsigned leaks, reports; // the checker's
+	char crash
+		[SWEEP_CRASH_MAX]; // where the program crashed, "function file.c:12"; "": not known
 };
 
 // Starts the command. False: it cannot, which was printed.

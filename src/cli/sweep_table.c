@@ -28,7 +28,7 @@ static void print_bar(size_t done, size_t count, const char *place)
 
 void aw_sweep_progress(const struct sweep_run *run, size_t done, size_t count)
 {
-	char place[64], words[96];
+	char place[64], words[SWEEP_WORDS_MAX];
 
 	aw_sweep_place_write(&run->place, place, sizeof(place));
 	aw_sweep_run_tell(run, words, sizeof(words));
@@ -98,7 +98,7 @@ void aw_sweep_table(const struct cli_sweep *sweep, const struct sweep_run *runs,
 
 	printf("%-*s %s\n", PLACE_WIDTH, "call that fails", "outcome");
 	for (size_t i = 0; i < count; i++) {
-		char place[64], words[96];
+		char place[64], words[SWEEP_WORDS_MAX];
 
 		aw_sweep_place_write(&runs[i].place, place, sizeof(place));
 		aw_sweep_run_tell(&runs[i], words, sizeof(words));

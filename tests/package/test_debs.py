@@ -72,7 +72,7 @@ def test_doctor_finds_nothing_wrong(debian):
 
 def test_it_has_manual_pages_and_completions(debian):
     debian.run("""
-        for page in man1/anywarp.1 man1/anywarp-check.1 man1/anywarp-sockets.1 man1/anywarp-stat.1 man1/anywarp-capture.1 man1/anywarp-bench.1 man7/libanywarp-sockets.7; do
+        for page in man1/anywarp.1 man1/anywarp-check.1 man1/anywarp-sockets.1 man1/anywarp-stat.1 man1/anywarp-capture.1 man1/anywarp-bench.1 man7/libanywarp-sockets.7 man7/anywarp-faults.7; do
             zcat /usr/share/man/$page.gz | grep -q '^\\.TH'
         done
         . /usr/share/bash-completion/completions/anywarp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Whether a thread is in a call of this library. Then what it calls of libc is the verbs library's doing and not the
+// The calls of this library that a thread is in. A call of libc that it makes then is the verbs library's doing and not the
 // program's, and an object that is made belongs to the call that the program made.
 #ifndef CHECK_BASE_INSIDE_H
 #define CHECK_BASE_INSIDE_H

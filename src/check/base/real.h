@@ -6,10 +6,11 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
-/* Macros of the header stand before these three functions. */
+/* Macros of the header stand before these functions. */
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 #undef ibv_query_port
+#undef ibv_get_device_list
 
 #define AW_REAL_FUNCTIONS(F)          \
 	F(ibv_open_device)            \
@@ -44,6 +45,25 @@
 	F(ibv_create_ah)              \
 	F(ibv_destroy_ah)             \
 	F(ibv_attach_mcast)           \
+	F(ibv_get_device_list)        \
+	F(ibv_fork_init)              \
+	F(ibv_query_port)             \
+	F(ibv_query_gid)              \
+	F(_ibv_query_gid_ex)          \
+	F(_ibv_query_gid_table)       \
+	F(ibv_query_pkey)             \
+	F(ibv_get_pkey_index)         \
+	F(ibv_query_srq)              \
+	F(ibv_query_ece)              \
+	F(ibv_set_ece)                \
+	F(ibv_create_ah_from_wc)      \
+	F(ibv_init_ah_from_wc)        \
+	F(ibv_detach_mcast)           \
+	F(ibv_import_pd)              \
+	F(ibv_unimport_pd)            \
+	F(ibv_import_mr)              \
+	F(ibv_unimport_mr)            \
+	F(ibv_import_dm)              \
 	F(rdma_create_event_channel)  \
 	F(rdma_destroy_event_channel) \
 	F(rdma_create_id)             \
@@ -63,7 +83,20 @@
 	F(rdma_reject)                \
 	F(rdma_disconnect)            \
 	F(rdma_get_cm_event)          \
-	F(rdma_ack_cm_event)
+	F(rdma_ack_cm_event)          \
+	F(rdma_getaddrinfo)           \
+	F(rdma_get_devices)           \
+	F(rdma_establish)             \
+	F(rdma_notify)                \
+	F(rdma_migrate_id)            \
+	F(rdma_set_option)            \
+	F(rdma_init_qp_attr)          \
+	F(rdma_join_multicast)        \
+	F(rdma_join_multicast_ex)     \
+	F(rdma_leave_multicast)       \
+	F(rdma_reject_ece)            \
+	F(rdma_set_local_ece)         \
+	F(rdma_get_remote_ece)
 
 struct aw_real {
 #define AW_REAL_MEMBER(name) __typeof__(name) *name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What an errno means for a call when its arguments are not looked at.
+// The meaning of an errno for a call when its arguments are not looked at.
 #include "check/explain/words.h"
 
 #include <string.h>

@@ -14,7 +14,7 @@
 
 /*
  * Each function writes the reason of the failure err (an errno number) of the call that its name says, in one line without
- * the call's name. What the arguments, compared with the limits, prove comes alone. Otherwise the reason begins with err's
+ * the call's name. A reason that the arguments, compared with the limits, prove comes alone. Otherwise the reason begins with err's
  * name and gives the usual causes, the most likely first. Where nothing better is known it is strerror's.
  *
  * A device or port attribute that is not known is a NULL pointer.
@@ -45,7 +45,7 @@ struct aw_explain_qp {
 	enum ibv_qp_type type;
 	enum ibv_qp_state state;
 	bool is_iwarp; /* the device's transport is IBV_TRANSPORT_IWARP */
-	uint8_t port_num; /* which the move to INIT named; 0: not known */
+	uint8_t port_num; /* of the move to INIT; 0: not known */
 	const struct ibv_device_attr *device;
 	const struct ibv_port_attr *port; /* of that port */
 };
@@ -55,7 +55,7 @@ void aw_explain_modify_qp(const struct aw_explain_qp *qp, const struct ibv_qp_at
 void aw_explain_create_ah(const struct ibv_ah_attr *attr, const struct ibv_port_attr *port,
 			  unsigned ports, int err, char why[AW_EXPLAIN_MAX]);
 
-/* What a post knows of its QP or SRQ. */
+/* A post's QP or SRQ. */
 struct aw_explain_queue {
 	const char *object; /* "QP 0x12" */
 	enum ibv_qp_type type;
@@ -85,7 +85,7 @@ struct aw_explain_users {
 void aw_explain_destroy(const char *call, const struct aw_explain_users *users, int err,
 			char why[AW_EXPLAIN_MAX]);
 
-/* What a completion's status means, and what usually causes it. posted: what the WR was; IBV_WC_RECV for a receive. */
+/* The meaning of a completion's status, and its usual cause. posted: the WR's kind; IBV_WC_RECV for a receive. */
 void aw_explain_status(enum ibv_wc_status status, enum ibv_wc_opcode posted,
 		       char why[AW_EXPLAIN_MAX]);
 /* An event of rdma_cm that tells a failure: event and its status. */

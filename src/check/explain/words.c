@@ -179,7 +179,7 @@ void aw_reason_add_bits(char why[AW_EXPLAIN_MAX], unsigned bits, const char *(*n
 			aw_reason_add(why, "%s", known);
 		else
 			aw_reason_add(why, "0x%x", bit);
-		/* What comes next is the last where the rest is one bit. */
+		/* The next word is the last where the rest is one bit. */
 		unsigned rest = bits & (bits - 1);
 
 		between = rest & (rest - 1) ? ", " : " and ";

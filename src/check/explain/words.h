@@ -32,7 +32,7 @@ void aw_reason_add_bits(char why[AW_EXPLAIN_MAX], unsigned bits, const char *(*n
 void aw_reason_guess(char why[AW_EXPLAIN_MAX], int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Explains what in an address vector cannot be right; false where nothing is. what: "ah_attr." or "". */
+/* Explains what in an address vector cannot be right; false where nothing is. The argument `what`: "ah_attr." or "". */
 bool aw_reason_path(const char *what, const struct ibv_ah_attr *path,
 		    const struct ibv_port_attr *port, char why[AW_EXPLAIN_MAX]);
 

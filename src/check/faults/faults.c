@@ -144,7 +144,7 @@ bool aw_fault_wire_planned(void)
 	return is_on() && wire;
 }
 
-/* Notes that the fault occurs; what: at its n-th occasion. */
+/* Notes that the fault occurs, at the n-th occasion, which `what` names. */
 static void occurred(const struct aw_fault *fault, const char *what, uint64_t n)
 {
 	if (file)
@@ -186,7 +186,7 @@ static int usual_errno(const char *name)
 	return index >= 0 ? aw_fault_name_errno((unsigned)index) : EINVAL;
 }
 
-/* What happens to a call, by all faults of its function together. */
+/* The fate of a call, by all faults of its function together. */
 struct outcome {
 	int err; /* 0: it does not fail */
 	unsigned wr;
@@ -362,6 +362,17 @@ uint64_t aw_fault_async_due_ns(void)
 	int first = aw_fault_planned() ? first_async() : -1;
 
 	return first < 0 ? UINT64_MAX : start_ns + plan.faults[first].when.after_ns;
+}
+
+bool aw_fault_async_planned(void)
+{
+	if (!aw_fault_planned())
+		return false;
+	for (unsigned i = 0; i < plan.count; i++)
+		if (plan.faults[i].kind == AW_FAULT_ASYNC ||
+		    plan.faults[i].kind == AW_FAULT_CQ_OVERRUN)
+			return true;
+	return false;
 }
 
 void aw_fault_wire_begin(struct aw_fault_stream *stream)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Faults at named places, by a plan that a seed replays. The hooks ask here before they make a call; the plan knows no verbs
 // object, thread or clock but what it is given. The plan is ANYWARP_FAULTS, which is read once, at the first question.
-// What occurs is logged here.
+// Faults that occur are logged here.
 #ifndef CHECK_FAULTS_FAULTS_H
 #define CHECK_FAULTS_FAULTS_H
 
@@ -43,10 +43,13 @@ bool aw_fault_async(uint64_t now_ns, enum ibv_event_type *type);
 /* The monotonic time at which the next one is due; UINT64_MAX: none is left. */
 uint64_t aw_fault_async_due_ns(void);
 
-/* Whether a plan is set at all, or calls are counted. */
+/* True where the plan has asynchronous events at all, those of a CQ that overruns among them. */
+bool aw_fault_async_planned(void);
+
+/* True where a plan is set at all, or calls are counted. */
 bool aw_fault_planned(void);
 
-/* Whether it has a fault of the wire. */
+/* True where it has a fault of the wire. */
 bool aw_fault_wire_planned(void);
 
 /* A TCP connection of the process begins. */

@@ -28,7 +28,7 @@ static const struct kind wire_kinds[] = {
 };
 static const struct kind self_kinds[] = { { "stop", AW_WIRE_STOP }, { "kill", AW_WIRE_KILL } };
 
-/* Takes the word behind the place; what: the words that there are. */
+/* Takes the word behind the place. The argument `what` has the words that there are. */
 static bool take_kind(struct aw_fault_parse *parse, struct aw_slice place, struct aw_slice *rest,
 		      const char *what, struct aw_slice *kind)
 {
@@ -294,7 +294,7 @@ static bool check_wire(struct aw_fault_parse *parse)
 	return true;
 }
 
-/* What cannot go on after it has occurred occurs once, unless the user says otherwise. */
+/* A fault after which nothing can go on occurs once, unless the user says otherwise. */
 static void default_to_once(struct aw_fault_parse *parse)
 {
 	enum aw_fault_kind kind = parse->fault->kind;

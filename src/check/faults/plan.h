@@ -4,7 +4,7 @@
 //
 // Each fault has a place, at which there are occasions: a call of its function, a completion, a connection. It counts the
 // occasions from the time after= on, from 1, each fault for itself. It occurs at an occasion if nth=, from=, every=, times= and
-// prob= allow it. Whether prob= does depends on the seed, on the fault's position in the plan and on the occasion's number
+// prob= allow it. That prob= does depends on the seed, on the fault's position in the plan and on the occasion's number
 // alone, so that neither threads nor other faults change it.
 #ifndef CHECK_FAULTS_PLAN_H
 #define CHECK_FAULTS_PLAN_H
@@ -19,8 +19,8 @@
 
 #define AW_FAULTS_ENV "ANYWARP_FAULTS"
 #define AW_FAULTS_SEED_ENV "ANYWARP_FAULTS_SEED"
-#define AW_FAULTS_COUNT_ENV \
-	"ANYWARP_FAULTS_COUNT" /* the file of the counts: check/faults/count.h */
+/* The file of the counts: check/faults/count.h. */
+#define AW_FAULTS_COUNT_ENV "ANYWARP_FAULTS_COUNT"
 
 #define AW_FAULTS_MAX 32 /* faults of a plan; a stream has a bit for each */
 #define AW_FAULTS_TEXT_MAX 4096 /* bytes of a plan's text, with its 0 */
@@ -40,7 +40,7 @@ enum aw_fault_kind {
 	AW_FAULT_KINDS,
 };
 
-/* What happens to a TCP stream, or to the process at a byte of one. */
+/* The fate of a TCP stream, or to the process at a byte of one. */
 enum aw_wire_what {
 	AW_WIRE_PASS,
 	AW_WIRE_RESET,
@@ -96,7 +96,7 @@ struct aw_fault_count {
 	_Atomic uint64_t occasions, occurred;
 };
 
-/* What is wrong with a text, and at which part of it. */
+/* An error in a text, and the part of it. */
 struct aw_fault_problem {
 	size_t at, len;
 	char why[AW_FAULTS_WHY_MAX]; /* with the remedy */
@@ -111,7 +111,7 @@ __attribute__((warn_unused_result)) bool aw_fault_plan_parse(const char *text,
 void aw_fault_problem_show(const char *text, const struct aw_fault_problem *problem,
 			   char lines[2 * AW_FAULTS_SHOWN_MAX + 4]);
 
-/* Whether the plan has a fault of the wire, so that all bytes have to go by TCP. */
+/* True where the plan has a fault of the wire, so that all bytes have to go by TCP. */
 bool aw_fault_plan_needs_wire(const struct aw_fault_plan *plan);
 
 /*

@@ -17,7 +17,7 @@ struct aw_fault_stream {
 	} of[AW_WIRE_DIRECTIONS];
 };
 
-/* What a call that moves bytes has to do. */
+/* The next step of a call that moves bytes. */
 struct aw_wire_step {
 	enum aw_wire_what
 		what; /* PASS and FLIP: move bytes, at most len; the others: this, instead of the call */

@@ -8,15 +8,7 @@
 #include "check/report/report.h"
 
 #include <errno.h>
-
-/* What rc says is said of the call; returns rc. */
-static int call_done(const char *call, int rc)
-{
-	if (rc)
-		aw_hook_failed(call, errno);
-	aw_inside_leave();
-	return rc;
-}
+#include <time.h>
 
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
@@ -55,7 +47,7 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 		rc = aw_real()->rdma_create_id(channel, id, context, ps);
 	if (rc == 0)
 		aw_cm_id_add(*id);
-	return call_done("rdma_create_id", rc);
+	return aw_hook_end_minus("rdma_create_id", rc);
 }
 
 int rdma_destroy_id(struct rdma_cm_id *id)
@@ -84,14 +76,15 @@ int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res, struct ibv
 	aw_inside_enter();
 	if (aw_hook_may("rdma_create_ep"))
 		rc = aw_real()->rdma_create_ep(id, res, pd, attr);
-	return call_done("rdma_create_ep", rc);
+	return aw_hook_end_minus("rdma_create_ep", rc);
 }
 
 int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
 	aw_inside_enter();
-	return call_done("rdma_bind_addr",
-			 aw_hook_may("rdma_bind_addr") ? aw_real()->rdma_bind_addr(id, addr) : -1);
+	return aw_hook_end_minus("rdma_bind_addr", aw_hook_may("rdma_bind_addr")
+							   ? aw_real()->rdma_bind_addr(id, addr)
+							   : -1);
 }
 
 int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_addr, struct sockaddr *dst_addr,
@@ -102,7 +95,7 @@ int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_addr, struct s
 	aw_inside_enter();
 	if (aw_hook_may("rdma_resolve_addr"))
 		rc = aw_real()->rdma_resolve_addr(id, src_addr, dst_addr, timeout_ms);
-	return call_done("rdma_resolve_addr", rc);
+	return aw_hook_end_minus("rdma_resolve_addr", rc);
 }
 
 int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
@@ -112,7 +105,7 @@ int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 	aw_inside_enter();
 	if (aw_hook_may("rdma_resolve_route"))
 		rc = aw_real()->rdma_resolve_route(id, timeout_ms);
-	return call_done("rdma_resolve_route", rc);
+	return aw_hook_end_minus("rdma_resolve_route", rc);
 }
 
 /* The QP that the call has made is the program's to destroy. */
@@ -134,7 +127,7 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_
 		rc = aw_real()->rdma_create_qp(id, pd, attr);
 	if (rc == 0)
 		qp_is_outer(id);
-	return call_done("rdma_create_qp", rc);
+	return aw_hook_end_minus("rdma_create_qp", rc);
 }
 
 int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
@@ -146,7 +139,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 		rc = aw_real()->rdma_create_qp_ex(id, attr);
 	if (rc == 0)
 		qp_is_outer(id);
-	return call_done("rdma_create_qp_ex", rc);
+	return aw_hook_end_minus("rdma_create_qp_ex", rc);
 }
 
 /* Tells an ORD or IRD beyond the device's; 255 asks for the device's own. */
@@ -180,7 +173,7 @@ static int connect_done(const char *call, const struct rdma_cm_id *id,
 
 	if (rc) {
 		aw_explain_connect(call, param, device ? &device->attr : NULL, err, why);
-		aw_explain_log(call, why);
+		aw_hook_explain(call, why);
 	}
 	aw_object_put(device ? &device->object : NULL);
 	aw_inside_leave();
@@ -199,8 +192,9 @@ int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
 	aw_inside_enter();
-	return call_done("rdma_listen",
-			 aw_hook_may("rdma_listen") ? aw_real()->rdma_listen(id, backlog) : -1);
+	return aw_hook_end_minus("rdma_listen", aw_hook_may("rdma_listen")
+							? aw_real()->rdma_listen(id, backlog)
+							: -1);
 }
 
 int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
@@ -218,14 +212,15 @@ int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private
 	aw_inside_enter();
 	if (aw_hook_may("rdma_reject"))
 		rc = aw_real()->rdma_reject(id, private_data, private_data_len);
-	return call_done("rdma_reject", rc);
+	return aw_hook_end_minus("rdma_reject", rc);
 }
 
 int rdma_disconnect(struct rdma_cm_id *id)
 {
 	aw_inside_enter();
-	return call_done("rdma_disconnect",
-			 aw_hook_may("rdma_disconnect") ? aw_real()->rdma_disconnect(id) : -1);
+	return aw_hook_end_minus("rdma_disconnect", aw_hook_may("rdma_disconnect")
+							    ? aw_real()->rdma_disconnect(id)
+							    : -1);
 }
 
 static void event_explain(const struct rdma_cm_event *event)
@@ -240,22 +235,46 @@ static void event_explain(const struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_REJECTED:
 	case RDMA_CM_EVENT_MULTICAST_ERROR:
 		aw_explain_cm_event(event->event, event->status, why);
-		aw_explain_log(rdma_event_str(event->event), why);
+		aw_hook_explain(rdma_event_str(event->event), why);
 		break;
 	default:
 		break;
 	}
 }
 
+/* Sleeps for nanoseconds, signals or not. */
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec left = { .tv_sec = (time_t)(ns / 1000000000),
+				 .tv_nsec = (long)(ns % 1000000000) };
+
+	while (nanosleep(&left, &left) != 0 && errno == EINTR)
+		;
+}
+
+/* The plan of faults may put another event in its place. One that is late keeps the thread that got it, as those behind it are late as well. */
+static void event_plan(struct rdma_cm_event *event)
+{
+	const uint64_t late_ns = aw_fault_cm_late(event->event);
+
+	if (aw_fault_cm_event(&event->event, &event->status))
+		aw_hook_by_plan();
+	if (late_ns)
+		sleep_ns(late_ns);
+}
+
 int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
-	int rc;
+	int rc = -1;
 
 	aw_inside_enter();
-	rc = aw_real()->rdma_get_cm_event(channel, event);
+	if (aw_hook_may("rdma_get_cm_event"))
+		rc = aw_real()->rdma_get_cm_event(channel, event);
+	else
+		aw_hook_failed("rdma_get_cm_event", errno);
 	if (rc == 0) {
 		if (aw_fault_planned())
-			(void)aw_fault_cm_event(&(*event)->event, &(*event)->status);
+			event_plan(*event);
 		if ((*event)->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			aw_cm_id_add((*event)->id);
 		aw_cm_event_got(*event);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Devices: a context's ops become the hooks' when it is first seen, which may be in another call than ibv_open_device, since
 // librdmacm opens devices by itself.
+#include "check/hook/async.h"
 #include "check/hook/light.h"
 #include "check/hook/ops.h"
 #include "check/hook/vary.h"
-#include "check/report/report.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -29,12 +29,13 @@ static int query_device_ex(struct ibv_context *context,
 
 	aw_inside_enter();
 	device = aw_ops_get(context);
-	err = device->extended.query_device_ex(context, input, attr, attr_size);
+	err = aw_hook_may("ibv_query_device_ex")
+		      ? device->extended.query_device_ex(context, input, attr, attr_size)
+		      : errno;
 	if (err == 0 && aw_hook_like())
 		aw_like_limit_device(aw_hook_like(), &attr->orig_attr);
 	aw_object_put(&device->object);
-	aw_inside_leave();
-	return err;
+	return aw_hook_end("ibv_query_device_ex", err);
 }
 
 static void extended_replace(struct verbs_context *context)
@@ -57,6 +58,14 @@ static void extended_replace(struct verbs_context *context)
 		context->query_device_ex = query_device_ex;
 	if (context->reg_dm_mr)
 		context->reg_dm_mr = aw_op_reg_dm_mr;
+	if (context->query_port)
+		context->query_port = aw_op_query_port;
+	if (context->advise_mr)
+		context->advise_mr = aw_op_advise_mr;
+	if (context->alloc_null_mr)
+		context->alloc_null_mr = aw_op_alloc_null_mr;
+	if (context->modify_cq)
+		context->modify_cq = aw_op_modify_cq;
 }
 
 static void ops_replace(struct ibv_context *context, struct verbs_context *extended)
@@ -91,8 +100,10 @@ void aw_hook_context(struct ibv_context *context)
 	if (aw_real()->ibv_query_device(context, &attr) == 0 && aw_hook_like())
 		aw_like_limit_device(aw_hook_like(), &attr);
 	pthread_mutex_lock(&lock);
-	if (context->ops.alloc_mw != aw_op_alloc_mw && aw_context_add(context, &attr))
+	if (context->ops.alloc_mw != aw_op_alloc_mw && aw_context_add(context, &attr)) {
 		ops_replace(context, extended);
+		aw_async_begin(context);
+	}
 	pthread_mutex_unlock(&lock);
 }
 
@@ -146,6 +157,7 @@ int ibv_close_device(struct ibv_context *context)
 	aw_inside_enter();
 	object = aw_object_get(context, AW_KIND_CONTEXT);
 	if (aw_destroy_begin("ibv_close_device", object)) {
+		aw_async_end(context);
 		rc = aw_real()->ibv_close_device(context);
 		aw_destroy_end("ibv_close_device", object, rc ? errno : 0);
 	}
@@ -167,30 +179,4 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		aw_like_limit_device(aw_hook_like(), attr);
 	aw_inside_leave();
 	return err;
-}
-
-/* That a CQ is overrun, only the device knows. */
-int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
-{
-	int rc;
-
-	aw_inside_enter();
-	rc = aw_real()->ibv_get_async_event(context, event);
-	if (rc == 0 && event->event_type == IBV_EVENT_CQ_ERR) {
-		struct aw_object *cq = aw_object_get(event->element.cq, AW_KIND_CQ);
-		char name[AW_OBJECT_NAME_MAX];
-
-		if (cq) {
-			aw_object_name(cq, name);
-			aw_report(&(struct aw_report){ .rule = AW_RULE_CQ_OVERRUN,
-						       .object = name,
-						       .earlier = { { "the CQ was made here",
-								      &cq->made } } },
-				  "%s had more completions than its %d entries", name,
-				  event->element.cq->cqe);
-		}
-		aw_object_put(cq);
-	}
-	aw_inside_leave();
-	return rc;
 }

@@ -4,6 +4,7 @@
 #include "check/faults/faults.h"
 #include "check/hook/failure.h"
 #include "check/hook/ops.h"
+#include "check/hook/overrun.h"
 #include "check/hook/vary.h"
 #include "check/model/qp.h"
 #include "check/model/refusal_report.h"
@@ -52,7 +53,7 @@ static void cq_create_failed(const struct ibv_context *context, int cqe, int com
 	char why[AW_EXPLAIN_MAX];
 
 	aw_explain_create_cq(cqe, comp_vector, context, device ? &device->attr : NULL, err, why);
-	aw_explain_log("ibv_create_cq", why);
+	aw_hook_explain("ibv_create_cq", why);
 	aw_object_put(device ? &device->object : NULL);
 	errno = err;
 }
@@ -305,6 +306,16 @@ int aw_op_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 	return err;
 }
 
+/* The program never sees these completions; their memory is its own again all the same. */
+static void completions_lose(const struct ibv_cq *cq, const struct ibv_wc *wc, int count)
+{
+	for (int i = 0; i < count; i++) {
+		struct ibv_wc lost = wc[i];
+
+		aw_cq_completed(cq, &lost);
+	}
+}
+
 /* The completions that the program is given now; the plan of faults may change them. */
 static int completions_get(const struct aw_context_shadow *device, struct aw_cq_shadow *shadow,
 			   struct ibv_cq *cq, int max, struct ibv_wc *wc)
@@ -319,10 +330,27 @@ static int completions_get(const struct aw_context_shadow *device, struct aw_cq_
 		enum ibv_wc_status status;
 
 		aw_refused_completed(cq, &wc[i]);
-		if (aw_fault_planned() && aw_fault_completion(&wc[i], &status))
+		if (shadow && aw_fault_planned() && aw_overrun_loses(shadow)) {
+			completions_lose(cq, wc + i, count - i);
+			aw_overrun_settle(shadow);
+			return i;
+		}
+		const bool is_planned = aw_fault_planned() && aw_fault_completion(&wc[i], &status);
+
+		if (is_planned)
 			wc[i].status = status;
+		aw_failure_explain_completion(&wc[i], is_planned);
 	}
 	return count;
+}
+
+/* False: the plan has the poll fail. */
+static bool polls(void)
+{
+	if (!aw_fault_planned() || aw_hook_may("ibv_poll_cq"))
+		return true;
+	aw_hook_failed("ibv_poll_cq", errno);
+	return false;
 }
 
 int aw_op_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
@@ -337,17 +365,27 @@ int aw_op_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	if (shadow)
 		(void)aw_object_enter(&shadow->object, false);
 	aw_vary_pause(AW_VARY_POLL);
-	count = completions_get(device, shadow, cq, num_entries, wc);
-	if (shadow && count < num_entries)
+	count = polls() ? completions_get(device, shadow, cq, num_entries, wc) : -1;
+	if (shadow && count >= 0 && count < num_entries)
 		shadow->arm_needs_poll = false; /* it was empty */
-	for (int i = 0; i < count; i++) {
-		aw_failure_explain_completion(&wc[i]);
+	for (int i = 0; i < count; i++)
 		aw_cq_completed(cq, &wc[i]);
-	}
 	if (shadow)
 		aw_object_leave(&shadow->object);
 	aw_object_put(shadow ? &shadow->object : NULL);
 	aw_object_put(&device->object);
 	aw_inside_leave();
 	return count;
+}
+
+int aw_op_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+	struct aw_context_shadow *device;
+	int err;
+
+	aw_inside_enter();
+	device = aw_ops_get(cq->context);
+	err = aw_hook_may("ibv_modify_cq") ? device->extended.modify_cq(cq, attr) : errno;
+	aw_object_put(&device->object);
+	return aw_hook_end("ibv_modify_cq", err);
 }

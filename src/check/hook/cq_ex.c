@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The extended interface of a CQ: ibv_start_poll, ibv_next_poll and ibv_end_poll. The readers stay the device's own.
+#include "check/faults/faults.h"
 #include "check/hook/light.h"
 #include "check/hook/ops.h"
+#include "check/hook/overrun.h"
 #include "check/hook/vary.h"
 #include "check/model/qp.h"
 #include "check/model/refusal_report.h"
@@ -36,9 +38,10 @@ static uint32_t qp_number(const struct aw_cq_shadow *shadow, struct ibv_cq_ex *c
 	return only.count == 1 ? only.number : 0;
 }
 
-/* The completion at which the program's poll stands. */
-static void current_complete(const struct aw_cq_shadow *shadow, struct ibv_cq_ex *cq)
+/* The completion at which the program's poll stands. False: the plan has it lost. */
+static bool current_complete(struct aw_cq_shadow *shadow, struct ibv_cq_ex *cq)
 {
+	const bool is_lost = aw_fault_planned() && aw_overrun_loses(shadow);
 	struct ibv_wc wc = { .wr_id = cq->wr_id, .status = cq->status };
 
 	wc.qp_num = qp_number(shadow, cq);
@@ -48,7 +51,35 @@ static void current_complete(const struct aw_cq_shadow *shadow, struct ibv_cq_ex
 			wc.byte_len = shadow->extended.read_byte_len(cq);
 	}
 	aw_refused_completed(ibv_cq_ex_to_cq(cq), &wc);
+	if (!is_lost && aw_fault_planned() && aw_fault_completion(&wc, &wc.status))
+		cq->status = wc.status;
 	aw_cq_completed(ibv_cq_ex_to_cq(cq), &wc);
+	return !is_lost;
+}
+
+/* The completions of a CQ that overruns are lost up to the last. */
+static int current_give(struct aw_cq_shadow *shadow, struct ibv_cq_ex *cq)
+{
+	int err = 0;
+
+	while (err == 0 && !current_complete(shadow, cq))
+		err = shadow->extended.next_poll(cq);
+	return err;
+}
+
+/* True, with errno: the plan has the poll fail. */
+static bool fails(const char *call)
+{
+	if (!aw_fault_planned() || aw_hook_may(call))
+		return false;
+	aw_hook_failed(call, errno);
+	return true;
+}
+
+static void poll_end(struct aw_cq_shadow *shadow, struct ibv_cq_ex *cq)
+{
+	shadow->extended.end_poll(cq);
+	aw_overrun_settle(shadow);
 }
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
@@ -61,10 +92,15 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	if (shadow) {
 		aw_vary_pause(AW_VARY_POLL);
 		shadow->vary_left = aw_vary_cq_poll(shadow, UINT32_MAX);
-		err = shadow->vary_left ? shadow->extended.start_poll(cq, attr) : ENOENT;
+		if (fails("ibv_start_poll"))
+			err = errno;
+		else
+			err = shadow->vary_left ? shadow->extended.start_poll(cq, attr) : ENOENT;
 		if (err == 0) {
 			aw_vary_cq_gave(shadow);
-			current_complete(shadow, cq);
+			err = current_give(shadow, cq);
+			if (err)
+				poll_end(shadow, cq);
 		} else {
 			shadow->arm_needs_poll = false; /* it was empty */
 		}
@@ -82,15 +118,31 @@ static int next_poll(struct ibv_cq_ex *cq)
 	aw_inside_enter();
 	shadow = aw_cq_get(ibv_cq_ex_to_cq(cq));
 	if (shadow) {
-		err = --shadow->vary_left ? shadow->extended.next_poll(cq) : ENOENT;
+		if (fails("ibv_next_poll"))
+			err = errno;
+		else
+			err = --shadow->vary_left ? shadow->extended.next_poll(cq) : ENOENT;
 		if (err == 0)
-			current_complete(shadow, cq);
+			err = current_give(shadow, cq);
 		else
 			shadow->arm_needs_poll = false;
 		aw_object_put(&shadow->object);
 	}
 	aw_inside_leave();
 	return err;
+}
+
+static void end_poll(struct ibv_cq_ex *cq)
+{
+	struct aw_cq_shadow *shadow;
+
+	aw_inside_enter();
+	shadow = aw_cq_get(ibv_cq_ex_to_cq(cq));
+	if (shadow) {
+		poll_end(shadow, cq);
+		aw_object_put(&shadow->object);
+	}
+	aw_inside_leave();
 }
 
 void aw_hook_cq_ex(struct ibv_cq_ex *cq)
@@ -103,6 +155,7 @@ void aw_hook_cq_ex(struct ibv_cq_ex *cq)
 	if (!aw_light_is_on()) {
 		cq->start_poll = start_poll;
 		cq->next_poll = next_poll;
+		cq->end_poll = end_poll;
 	}
 	aw_object_put(&shadow->object);
 }

@@ -2,9 +2,10 @@
 #include "check/hook/failure.h"
 
 #include "check/explain/explain.h"
+#include "check/hook/hook.h"
 #include "check/hook/light.h"
 
-/* What the reason of a failed post is taken from. */
+/* The facts from which the reason of a failed post is taken. */
 static struct aw_explain_queue queue_facts(struct aw_qp_shadow *qp, const char *name, bool is_send)
 {
 	const struct aw_wr_queue *queue = is_send ? &qp->sends : &qp->recvs;
@@ -27,7 +28,7 @@ void aw_failure_explain_send(struct aw_qp_shadow *qp, const struct ibv_send_wr *
 	aw_object_name(&qp->object, name);
 	facts = queue_facts(qp, name, true);
 	aw_explain_post_send(&facts, bad, err, why);
-	aw_explain_log("ibv_post_send", why);
+	aw_hook_explain("ibv_post_send", why);
 }
 
 void aw_failure_explain_recv(struct aw_qp_shadow *qp, const struct ibv_recv_wr *bad, int err)
@@ -38,7 +39,7 @@ void aw_failure_explain_recv(struct aw_qp_shadow *qp, const struct ibv_recv_wr *
 	aw_object_name(&qp->object, name);
 	facts = queue_facts(qp, name, false);
 	aw_explain_post_recv(&facts, bad, err, why);
-	aw_explain_log("ibv_post_recv", why);
+	aw_hook_explain("ibv_post_recv", why);
 }
 
 void aw_failure_explain_srq_recv(const struct aw_srq_shadow *srq, const struct ibv_recv_wr *bad,
@@ -55,15 +56,17 @@ void aw_failure_explain_srq_recv(const struct aw_srq_shadow *srq, const struct i
 
 	aw_object_name(&srq->object, name);
 	aw_explain_post_recv(&facts, bad, err, why);
-	aw_explain_log("ibv_post_srq_recv", why);
+	aw_hook_explain("ibv_post_srq_recv", why);
 }
 
-void aw_failure_explain_completion(const struct ibv_wc *wc)
+void aw_failure_explain_completion(const struct ibv_wc *wc, bool is_planned)
 {
 	char why[AW_EXPLAIN_MAX];
 
-	if (wc->status == IBV_WC_SUCCESS || wc->status == IBV_WC_WR_FLUSH_ERR)
+	if (wc->status == IBV_WC_SUCCESS || (wc->status == IBV_WC_WR_FLUSH_ERR && !is_planned))
 		return;
+	if (is_planned)
+		aw_hook_by_plan();
 	aw_explain_status(wc->status, wc->opcode, why);
-	aw_explain_log("ibv_poll_cq", why);
+	aw_hook_explain("ibv_poll_cq", why);
 }

@@ -11,7 +11,7 @@ void aw_failure_explain_recv(struct aw_qp_shadow *qp, const struct ibv_recv_wr *
 void aw_failure_explain_srq_recv(const struct aw_srq_shadow *srq, const struct ibv_recv_wr *bad,
 				 int err);
 
-/* Says nothing of a success, or of a flush, whose cause an earlier completion tells. */
-void aw_failure_explain_completion(const struct ibv_wc *wc);
+/* Says nothing of a success, or of a flush, whose cause an earlier completion tells. is_planned: the status is the plan's. */
+void aw_failure_explain_completion(const struct ibv_wc *wc, bool is_planned);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The functions of libc by which a program gives memory up. What the verbs library frees inside a call is its own.
+// The functions of libc by which a program gives memory up. Memory that the verbs library frees inside a call is its own.
 #include "check/base/inside.h"
 #include "check/hook/hook.h"
 #include "check/model/queue.h"
 #include "check/model/registered.h"
+#include "check/report/report.h"
 
 #include <dlfcn.h>
 #include <malloc.h>
@@ -34,7 +35,8 @@ __attribute__((constructor)) static void nexts_find(void)
 
 static void memory_give_up(const char *what, void *memory, size_t len)
 {
-	if (aw_inside_depth() || !(aw_memory_is_used() || aw_registered_is_any()))
+	if (aw_inside_depth() || aw_report_is_under_way() ||
+	    !(aw_memory_is_used() || aw_registered_is_any()))
 		return;
 	aw_inside_enter();
 	aw_memory_given_up(AW_RULE_MEMORY_FREED, "", what,

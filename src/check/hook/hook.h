@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the exported functions share. Each of them enters (base/inside.h), asks the plan of faults, makes the real call, tells
+// The parts that the exported functions share. Each of them enters (base/inside.h), asks the plan of faults, makes the real call, tells
 // the model, and says why a call failed.
 #ifndef CHECK_HOOK_HOOK_H
 #define CHECK_HOOK_HOOK_H
@@ -14,8 +14,21 @@
 /* False: the plan has the call fail; errno is set. */
 bool aw_hook_may(const char *call);
 
+/* A post of wrs work requests: the number that is accepted before the one that the plan has refused, by *err; -1: it refuses none. */
+int aw_hook_post(const char *call, unsigned wrs, int *err);
+
+/* The failure that is explained next is the plan's doing. */
+void aw_hook_by_plan(void);
+
+/* Says why the call failed: the plan, or the reason. Keeps errno. */
+void aw_hook_explain(const char *call, const char *why);
+
 /* Says why the call failed, by the errno number, which it keeps as errno. */
 void aw_hook_failed(const char *call, int err);
+
+/* The end of a call that returns 0 or an errno number, or 0 or -1 with errno: says why it failed, leaves, and returns the same. */
+int aw_hook_end(const char *call, int err);
+int aw_hook_end_minus(const char *call, int rc);
 
 /* Sees to it that the context's ops are the hooks'. Every call that is given a context begins here. */
 void aw_hook_context(struct ibv_context *context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What happens once in a process: forks, and its end, where what was never destroyed is told.
+// The events of a process: forks, and its end, where what was never destroyed is told.
 #include "check/base/inside.h"
 #include "check/base/settings.h"
 #include "check/model/cm.h"

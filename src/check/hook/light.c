@@ -129,7 +129,7 @@ static int light_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 		if (wc[i].status == IBV_WC_SUCCESS)
 			continue;
 		aw_inside_enter();
-		aw_failure_explain_completion(&wc[i]);
+		aw_failure_explain_completion(&wc[i], false);
 		aw_inside_leave();
 	}
 	return count;

@@ -119,7 +119,7 @@ static struct ibv_mr *mr_reg_failed(const struct ibv_pd *pd, const void *addr, s
 	char why[AW_EXPLAIN_MAX];
 
 	aw_explain_reg_mr(addr, length, access, device ? &device->attr : NULL, err, why);
-	aw_explain_log("ibv_reg_mr", why);
+	aw_hook_explain("ibv_reg_mr", why);
 	aw_object_put(device ? &device->object : NULL);
 	errno = err;
 	return NULL;
@@ -326,4 +326,36 @@ int aw_op_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *mw_b
 	aw_object_put(&device->object);
 	aw_inside_leave();
 	return err;
+}
+
+int aw_op_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		    struct ibv_sge *sg_list, uint32_t num_sge)
+{
+	struct aw_context_shadow *device;
+	int err;
+
+	aw_inside_enter();
+	device = aw_ops_get(pd->context);
+	err = aw_hook_may("ibv_advise_mr")
+		      ? device->extended.advise_mr(pd, advice, flags, sg_list, num_sge)
+		      : errno;
+	aw_object_put(&device->object);
+	return aw_hook_end("ibv_advise_mr", err);
+}
+
+/* It has no memory that could be followed. */
+struct ibv_mr *aw_op_alloc_null_mr(struct ibv_pd *pd)
+{
+	struct aw_context_shadow *device;
+	struct ibv_mr *mr = NULL;
+
+	aw_inside_enter();
+	device = aw_ops_get(pd->context);
+	if (aw_hook_may("ibv_alloc_null_mr"))
+		mr = device->extended.alloc_null_mr(pd);
+	if (!mr)
+		aw_hook_failed("ibv_alloc_null_mr", errno);
+	aw_object_put(&device->object);
+	aw_inside_leave();
+	return mr;
 }

@@ -28,4 +28,11 @@ struct ibv_pd *aw_op_alloc_parent_domain(struct ibv_context *context,
 struct ibv_mr *aw_op_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offset,
 			       size_t length, unsigned int access);
 
+int aw_op_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *port_attr,
+		     size_t port_attr_len);
+int aw_op_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		    struct ibv_sge *sg_list, uint32_t num_sge);
+struct ibv_mr *aw_op_alloc_null_mr(struct ibv_pd *pd);
+int aw_op_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+
 #endif

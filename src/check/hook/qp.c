@@ -19,7 +19,7 @@ static void qp_create_failed(const struct ibv_context *context, const struct ibv
 	char why[AW_EXPLAIN_MAX];
 
 	aw_explain_create_qp(attr, device ? &device->attr : NULL, err, why);
-	aw_explain_log("ibv_create_qp", why);
+	aw_hook_explain("ibv_create_qp", why);
 	aw_object_put(device ? &device->object : NULL);
 	errno = err;
 }
@@ -165,10 +165,11 @@ static void modify_failed(struct ibv_qp *qp, struct aw_qp_shadow *shadow,
 	facts->is_iwarp = qp->context->device->transport_type == IBV_TRANSPORT_IWARP;
 	facts->port_num = shadow->port;
 	facts->device = device ? &device->attr : NULL;
-	if (shadow->port && ___ibv_query_port(qp->context, shadow->port, &port) == 0)
+	if (shadow->port && device && device->extended.query_port &&
+	    device->extended.query_port(qp->context, shadow->port, &port, sizeof(port)) == 0)
 		facts->port = &port;
 	aw_explain_modify_qp(facts, attr, mask, err, why);
-	aw_explain_log("ibv_modify_qp", why);
+	aw_hook_explain("ibv_modify_qp", why);
 	aw_object_put(device ? &device->object : NULL);
 }
 
@@ -207,7 +208,7 @@ static void srq_create_failed(const struct ibv_context *context, const struct ib
 	char why[AW_EXPLAIN_MAX];
 
 	aw_explain_create_srq(attr, device ? &device->attr : NULL, err, why);
-	aw_explain_log("ibv_create_srq", why);
+	aw_hook_explain("ibv_create_srq", why);
 	aw_object_put(device ? &device->object : NULL);
 	errno = err;
 }
@@ -227,6 +228,17 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 		srq_create_failed(pd->context, &attr->attr);
 	aw_inside_leave();
 	return srq;
+}
+
+int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *srq_attr, int srq_attr_mask)
+{
+	int err;
+
+	aw_inside_enter();
+	err = aw_hook_may("ibv_modify_srq")
+		      ? aw_real()->ibv_modify_srq(srq, srq_attr, srq_attr_mask)
+		      : errno;
+	return aw_hook_end("ibv_modify_srq", err);
 }
 
 struct ibv_srq *aw_op_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
@@ -321,8 +333,7 @@ static int send_post(const struct aw_context_shadow *device, struct ibv_qp *qp,
 {
 	int refused, err;
 	struct ibv_send_wr *stop = unlike_find(qp, wr, &refused);
-	const int accepted =
-		aw_fault_planned() ? aw_fault_post("ibv_post_send", sends_count(wr), &err) : -1;
+	const int accepted = aw_hook_post("ibv_post_send", sends_count(wr), &err);
 
 	aw_vary_pause(AW_VARY_POST);
 	if (accepted >= 0) {
@@ -377,9 +388,52 @@ int aw_op_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 	return err;
 }
 
+/* A list of receives of which the plan refuses one: the device gets those before it. */
+struct recv_cut {
+	struct ibv_recv_wr *last; /* before the refused one; NULL: that is the first */
+	struct ibv_recv_wr *stop; /* NULL: the plan refuses none */
+	int err;
+};
+
+static struct recv_cut recvs_cut(const char *call, struct ibv_recv_wr *wr)
+{
+	struct recv_cut cut = { NULL, NULL, 0 };
+	unsigned count = 0;
+	int accepted;
+
+	if (!aw_fault_planned())
+		return cut;
+	for (const struct ibv_recv_wr *at = wr; at; at = at->next)
+		count++;
+	accepted = aw_hook_post(call, count, &cut.err);
+	if (accepted < 0)
+		return cut;
+	for (cut.stop = wr; accepted > 0 && cut.stop; accepted--) {
+		cut.last = cut.stop;
+		cut.stop = cut.stop->next;
+	}
+	if (cut.last)
+		cut.last->next = NULL;
+	return cut;
+}
+
+/* The list is whole again. Returns what the post returns, by what the device said of the part that it got. */
+static int recvs_join(const struct recv_cut *cut, int err, struct ibv_recv_wr **bad_wr)
+{
+	if (!cut->stop)
+		return err;
+	if (cut->last)
+		cut->last->next = cut->stop;
+	if (err)
+		return err;
+	*bad_wr = cut->stop;
+	return cut->err;
+}
+
 int aw_op_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct ibv_recv_wr *bad = wr;
+	struct recv_cut cut;
 	struct aw_context_shadow *device;
 	struct aw_qp_shadow *shadow;
 	int err;
@@ -391,7 +445,10 @@ int aw_op_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_w
 		err = device->ops.post_recv(qp, wr, &bad);
 	} else {
 		aw_post_recv_begin(shadow, wr);
-		err = aw_hook_may("ibv_post_recv") ? device->ops.post_recv(qp, wr, &bad) : errno;
+		aw_vary_pause(AW_VARY_POST);
+		cut = recvs_cut("ibv_post_recv", wr);
+		err = !cut.stop || cut.last ? device->ops.post_recv(qp, wr, &bad) : 0;
+		err = recvs_join(&cut, err, &bad);
 		if (err)
 			aw_failure_explain_recv(shadow, bad, err);
 		aw_post_recv_end(shadow, err ? bad : NULL);
@@ -409,6 +466,7 @@ int aw_op_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_w
 int aw_op_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct ibv_recv_wr *bad = wr;
+	struct recv_cut cut;
 	struct aw_context_shadow *device;
 	struct aw_srq_shadow *shadow;
 	int err;
@@ -420,8 +478,10 @@ int aw_op_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_
 		err = device->ops.post_srq_recv(srq, wr, &bad);
 	} else {
 		aw_post_srq_begin(shadow, wr);
-		err = aw_hook_may("ibv_post_srq_recv") ? device->ops.post_srq_recv(srq, wr, &bad)
-						       : errno;
+		aw_vary_pause(AW_VARY_POST);
+		cut = recvs_cut("ibv_post_srq_recv", wr);
+		err = !cut.stop || cut.last ? device->ops.post_srq_recv(srq, wr, &bad) : 0;
+		err = recvs_join(&cut, err, &bad);
 		if (err)
 			aw_failure_explain_srq_recv(shadow, bad, err);
 		aw_post_srq_end(shadow, err ? bad : NULL);

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "check/faults/faults.h"
+#include "check/report/report.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -73,12 +74,12 @@ static void real_find(void)
 	atomic_store_explicit(&is_found, true, memory_order_release);
 }
 
-/* Finds libc's functions in any case. */
+/* Finds libc's functions in any case. A report's own files are none of the plan's. */
 static bool is_planned(void)
 {
 	if (!atomic_load_explicit(&is_found, memory_order_acquire))
 		pthread_once(&once, real_find);
-	return aw_fault_wire_planned();
+	return !aw_report_is_under_way() && aw_fault_wire_planned();
 }
 
 static struct connection *connection_of(int fd)
@@ -89,7 +90,7 @@ static struct connection *connection_of(int fd)
 	return atomic_load_explicit(&connections[fd], memory_order_relaxed);
 }
 
-/* Whether the code is that of a verbs library, rather than the program's. */
+/* True where the code is that of a verbs library, rather than the program's. */
 static bool is_of_verbs(const void *code)
 {
 	static const char *const libraries[] = { "libibverbs.so", "librdmacm.so" };

@@ -127,7 +127,7 @@ void aw_object_add(struct aw_object *object)
 	atomic_store(&object->refs, 1);
 	pthread_rwlock_wrlock(&lock);
 
-	/* Whatever had this address is gone, whether a destroy of it was seen or not. */
+	/* An object that had this address is gone, whether a destroy of it was seen or not. */
 	struct aw_object *old = find(object->handle, object->kind);
 
 	if (old) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What is known of an object of verbs or rdma_cm beside the library's own: a shadow, found by the library's pointer, or by
+// The knowledge of an object of verbs or rdma_cm beside the library's own: a shadow, found by the library's pointer, or by
 // the context and a number (of a QP, or the lkey of an MR). A destroyed object's shadow stays until its address is used
 // again or AW_OBJECTS_GONE_MAX others were destroyed behind it, so that a later call on it can be told.
 #ifndef CHECK_MODEL_OBJECT_H
@@ -49,7 +49,7 @@ struct aw_object {
 	struct aw_object *next, *next_by_number;
 };
 
-/* Whether librdmacm or libibverbs made the call: inside one that the program made, or in a thread of its own. */
+/* True where librdmacm or libibverbs made the call: inside one that the program made, or in a thread of its own. */
 bool aw_stack_is_library(const struct aw_stack *stack);
 
 #define AW_OBJECT_NAME_MAX 64

@@ -113,7 +113,7 @@ void aw_piece_begin(struct aw_wr *wr, struct aw_piece *piece, const struct ibv_s
 		aw_object_get_by_number(wr->owner->context, AW_KIND_MR, sge->lkey);
 	const struct aw_mr_shadow *mr = (struct aw_mr_shadow *)object;
 
-	/* What fits no MR fails by itself, and is told as such. */
+	/* An SGE that fits no MR fails by itself, and is told as such. */
 	if (mr && mr->is_readable && sge->length && sge->addr >= mr->start && sge->addr < mr->end &&
 	    sge->length <= mr->end - sge->addr) {
 		const uint64_t at = mr->memory + (sge->addr - mr->start);

@@ -184,7 +184,7 @@ static const char *state_name(enum ibv_qp_state state)
 	return state <= IBV_QPS_ERR ? names[state] : "an unknown state";
 }
 
-/* Tells a post in a state that is too early; what the program's calls tell is asked again, since rdma_cm moves QPs as well. */
+/* Tells a post in a state that is too early. The state by the program's calls is asked again, since rdma_cm moves QPs as well. */
 static void state_judge(struct aw_qp_shadow *qp, enum ibv_qp_state least, const char *what)
 {
 	enum ibv_qp_state state = qp->state;

@@ -270,7 +270,7 @@ bool aw_cq_awaits(const struct ibv_cq *cq)
 	return awaits;
 }
 
-/* What the man page leaves undefined where the status is an error: a program that reads it sees nonsense. */
+/* The fields that the man page leaves undefined where the status is an error: a program that reads it sees nonsense. */
 static void undefined_poison(struct ibv_wc *wc)
 {
 	wc->opcode = (enum ibv_wc_opcode)0x5a5a5a;
@@ -293,7 +293,7 @@ static bool qp_complete_recv(struct aw_qp_shadow *qp, const struct ibv_wc *wc)
 	return found;
 }
 
-/* Whether the completion is of a receive: an error does not say. */
+/* True where the completion is of a receive: an error does not say. */
 static bool is_receive(const struct aw_qp_shadow *qp, const struct ibv_cq *cq,
 		       const struct ibv_wc *wc)
 {

@@ -52,7 +52,7 @@ struct aw_qp_shadow {
 	const void *accepted_first; /* its first WR */
 	uint64_t accepted_wr_id;
 	struct aw_remote
-		refused; /* what the peer refused, of the last such completion, and its post */
+		refused; /* the peer's refusal, of the last such completion, and its post */
 	struct aw_stack refused_posted;
 	unsigned
 		answered; /* the oldest sends, before the last receive that the program polled: the peer may have answered them */
@@ -75,7 +75,7 @@ void aw_qp_end(struct aw_qp_shadow *qp);
 void aw_qp_reset(struct aw_qp_shadow *qp);
 void aw_srq_end(struct aw_srq_shadow *srq);
 
-/* Whether a WR is under way that can complete into the CQ as the QPs now stand. */
+/* True where a WR is under way that can complete into the CQ as the QPs now stand. */
 bool aw_cq_awaits(const struct ibv_cq *cq);
 
 /*

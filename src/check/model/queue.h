@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The work requests of one SQ, RQ or SRQ that were posted and of which no completion was polled, and the memory that they use.
 //
-// What is done to that memory. A sum over each source is taken at the post and again at the completion. A receive's sink is
+// The work on that memory: a sum over each source is taken at the post and again at the completion. A receive's sink is
 // filled with a pattern at the post: a program that reads it early sees the pattern, and bytes that the message did not fill
 // must still hold it at the completion; then they get back what they held. A Read's sink is filled with the pattern as well.
 // Memory that overlaps another WR's is not filled. Memory that this process cannot read, as a GPU's, is left alone.
@@ -25,7 +25,7 @@ struct aw_piece {
 	bool is_sink;
 	uint32_t lkey;
 	unsigned char *memory; /* where this process reads it; NULL: it does not */
-	unsigned char *saved; /* what a receive's sink held before; NULL: nothing was saved */
+	unsigned char *saved; /* the bytes of a receive's sink before; NULL: nothing was saved */
 };
 
 /* The memory of the peer that a Write, Read or atomic names. */
@@ -35,7 +35,7 @@ struct aw_remote {
 	uint64_t addr, length;
 };
 
-/* Whether it has these bytes. */
+/* True where it has these bytes. */
 static inline bool aw_remote_has(const struct aw_remote *remote, uint32_t rkey, uint64_t addr,
 				 uint64_t length)
 {
@@ -70,10 +70,10 @@ struct aw_wr_queue {
 	atomic_uint *due; /* the CQ's count of these; NULL: it is not counted */
 };
 
-/* Whether the device writes the WR's memory. */
+/* True where the device writes the WR's memory. */
 bool aw_wr_writes(const struct aw_wr *wr);
 
-/* What a post says of one WR. */
+/* A post's facts of one WR. */
 struct aw_wr_posted {
 	const struct aw_object *owner;
 	const void *posted_as;
@@ -124,7 +124,7 @@ struct aw_memory {
 
 /*
  * Tells rule where a WR under way uses the memory, and looks at that memory no more. object: as in a report, "" for that of the
- * WR; what: "freed", "deregistered".
+ * WR. The argument `what` is "freed", "deregistered".
  */
 void aw_memory_given_up(enum aw_rule rule, const char *object, const char *what,
 			const struct aw_memory *memory);
@@ -132,7 +132,7 @@ void aw_memory_given_up(enum aw_rule rule, const char *object, const char *what,
 /* In the child of a fork, where no WR is under way. */
 void aw_memory_forget(void);
 
-/* Whether any WR under way uses memory of this process at all; without a lock. */
+/* True where any WR under way uses memory of this process at all; without a lock. */
 bool aw_memory_is_used(void);
 
 #endif

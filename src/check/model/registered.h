@@ -8,11 +8,11 @@
 void aw_registered_add(struct aw_mr_shadow *mr);
 void aw_registered_remove(struct aw_mr_shadow *mr);
 
-/* Whether there is any; without a lock. */
+/* True where there is any; without a lock. */
 bool aw_registered_is_any(void);
 
 /*
- * Tells memory of such an MR that is given up while a QP of its PD is connected. what: "freed". An MR is told once.
+ * Tells memory of such an MR that is given up while a QP of its PD is connected; the argument `what` is "freed". An MR is told once.
  */
 void aw_registered_given_up(const char *what, uint64_t start, uint64_t end);
 

@@ -138,7 +138,7 @@ void aw_td_leave(struct aw_object *object)
 	pthread_mutex_unlock(&td->lock);
 }
 
-/* Whether this process can read the byte: of a device's memory it cannot. */
+/* True where this process can read the byte: of a device's memory it cannot. */
 static bool byte_is_readable(const void *at)
 {
 	char byte;

@@ -61,6 +61,7 @@ struct aw_cq_shadow {
 	struct aw_stack armed;
 	pthread_t armed_by;
 	atomic_uint sends_due; /* signaled sends under way */
+	atomic_bool is_overrun, overrun_due, overrun_unacked; /* hook/overrun.c's */
 	uint64_t room_promised; /* max_send_wr and max_recv_wr of its QPs */
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// --like NAME: the limits and the semantics of an adapter, as far as they are public. A table and checks against it. What is
+// --like NAME: the limits and the semantics of an adapter, as far as they are public. A table and checks against it. A limit that is
 // not public, or is told by the adapter's firmware alone, is not limited: the table says less than the adapter
 // might, never more.
 #ifndef CHECK_VARY_LIKE_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What a CQ's polls and events become: decisions alone, each from the CQ's own stream of chance.
+// The fate of a CQ's polls and events: decisions alone, each from the CQ's own stream of chance.
 #include "check/vary/vary.h"
 
 #define SHUFFLES 3 /* rounds of changes between neighbours */
