@@ -7,7 +7,7 @@
 
 #include <infiniband/verbs.h>
 
-/* Whether that is so in this process, by its settings. */
+/* True where that is so in this process, by its settings. */
 bool aw_light_is_on(void);
 
 /* Replaces the ops of a context, whose shadow has the device's own. */

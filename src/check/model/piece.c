@@ -91,7 +91,7 @@ static bool span_track(struct aw_wr *wr, struct aw_piece *piece, bool is_sink)
 
 /*
  * A receive's sink is kept, to be compared with: to fill it would break a program whose SGE is longer than its buffer, as UCX's are, which
- * no message ever notices. What a Read or an atomic brings covers all of its sink.
+ * no message ever notices. The answer to a Read or an atomic covers all of its sink.
  */
 static void sink_begin(struct aw_piece *piece, bool is_recv, size_t len)
 {
