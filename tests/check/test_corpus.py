@@ -14,14 +14,12 @@ from corpus import FOUND, HERE, NAMES, RISKS, expected, place
 
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 ANYWARP = BUILD / "bin" / "anywarp"
-CHECK = BUILD / "lib" / "libanywarp-check.so"
 RULES = HERE.parents[1] / "src" / "check" / "report" / "rule.h"
 
 # Of --vary: a list with commas between; without one the device does not vary.
 SEEDS = [seed for seed in os.environ.get("ANYWARP_CHECK_SEEDS", "").split(",") if seed] or [None]
 SECONDS_MAX = 60 * int(os.environ.get("ANYWARP_SLOWNESS", "1"))
 
-needs_check = pytest.mark.skipif(not CHECK.exists(), reason=f"{CHECK} is not built")
 both_sides = pytest.mark.parametrize("side", ["right", "wrong"])
 each_seed = pytest.mark.parametrize("seed", SEEDS)
 each_program = pytest.mark.parametrize("name", NAMES)
@@ -55,7 +53,6 @@ def test_ends_well_by_itself(name, side):
     assert end.returncode == 0, end.stderr
 
 
-@needs_check
 @each_program
 @each_seed
 def test_wrong_is_reported(name, seed, tmp_path):
@@ -70,7 +67,6 @@ def test_wrong_is_reported(name, seed, tmp_path):
     assert end.returncode == (FOUND if set(rules) - RISKS else 0), end.stderr
 
 
-@needs_check
 @each_program
 @each_seed
 def test_right_is_not(name, seed, tmp_path):
@@ -79,7 +75,6 @@ def test_right_is_not(name, seed, tmp_path):
     assert end.returncode == 0, end.stderr
 
 
-@needs_check
 def test_explain_says_why_and_reports_nothing():
     end = run(ANYWARP, "check", "--explain", "--", BUILD / "tests" / "check" / "sge_too_many", "wrong")
     assert end.returncode == 0, end.stderr
