@@ -210,7 +210,7 @@ static void event_got(struct ibv_cq *cq)
 	aw_vary_cq_event(shadow);
 	pthread_mutex_lock(&shadow->lock);
 	shadow->events_unacked++;
-	shadow->is_armed = shadow->arm_needs_poll = false;
+	shadow->arm_needs_poll = false;
 	aw_stack_take(&shadow->event_got);
 	pthread_mutex_unlock(&shadow->lock);
 	aw_object_put(&shadow->object);
@@ -294,7 +294,6 @@ int aw_op_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 	} else if (shadow) {
 		aw_vary_cq_armed(shadow, solicited_only);
 		pthread_mutex_lock(&shadow->lock);
-		shadow->is_armed = true;
 		shadow->arm_needs_poll = awaits;
 		shadow->armed_by = pthread_self();
 		aw_stack_take(&shadow->armed);

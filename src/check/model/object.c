@@ -35,11 +35,6 @@ static const char *const kinds[AW_KINDS] = {
 	[AW_KIND_CM_ID] = "rdma_cm_id",
 };
 
-const char *aw_kind_name(enum aw_kind kind)
-{
-	return kinds[kind];
-}
-
 void aw_object_name(const struct aw_object *object, char name[AW_OBJECT_NAME_MAX])
 {
 	if (object->kind == AW_KIND_QP)

@@ -55,7 +55,6 @@ bool aw_stack_is_library(const struct aw_stack *stack);
 #define AW_OBJECT_NAME_MAX 64
 /* "QP 0x12", "MR of lkey 0x100", "CQ at 0x7f0000001000". */
 void aw_object_name(const struct aw_object *object, char name[AW_OBJECT_NAME_MAX]);
-const char *aw_kind_name(enum aw_kind kind);
 
 /* Puts the shadow into the table, which owns a reference to it; its stack becomes the call that the thread is in. */
 void aw_object_add(struct aw_object *object);

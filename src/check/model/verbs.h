@@ -56,7 +56,6 @@ struct aw_cq_shadow {
 	struct aw_vary_cq vary;
 	uint32_t vary_left; /* completions that the poll by ibv_start_poll may still give */
 	struct aw_stack event_got; /* the last event */
-	bool is_armed;
 	bool arm_needs_poll; /* when it was armed, WRs were under way whose completions an arm does not tell */
 	struct aw_stack armed;
 	pthread_t armed_by;
