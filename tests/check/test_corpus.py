@@ -79,3 +79,18 @@ def test_explain_says_why_and_reports_nothing():
     end = run(ANYWARP, "check", "--explain", "--", BUILD / "tests" / "check" / "sge_too_many", "wrong")
     assert end.returncode == 0, end.stderr
     assert re.fullmatch(r"anywarp check: ibv_post_send: num_sge 3, but QP 0x[0-9a-f]+ was created with max_send_sge 2\n", end.stderr)
+
+
+def test_explain_tells_each_refusal():
+    end = run(ANYWARP, "check", "--explain", "--", BUILD / "tests" / "check" / "refused", "right")
+    assert end.returncode == 0, end.stderr
+    handle = {"iwarp": "EOPNOTSUPP: the device has no address handles, which are for UD QPs: iWARP has neither",
+              "roce": "grh.dgid is zero: it has to be the peer's GID, which the two programs exchange"}[os.environ["ANYWARP_PERSONA"]]
+    told = [line for line in end.stderr.splitlines() if line.startswith("anywarp check: ")]
+    assert [re.sub(r"0x[0-9a-f]+", "N", line.removeprefix("anywarp check: ")) for line in told] == [
+        "ibv_dealloc_pd: still held by 2 QPs and 2 MRs",
+        "ibv_destroy_cq: still held by 1 QP",
+        "ibv_destroy_comp_channel: still held by 1 CQ",
+        "ibv_bind_mw: the MR of lkey N was registered with access N, without IBV_ACCESS_MW_BIND",
+        f"ibv_create_ah: {handle}",
+        "rdma_create_qp: qp_type is UD, but the id's port space has RC QPs"]

@@ -1,8 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Address handles, and the multicast groups of a QP.
+#include "check/explain/explain.h"
 #include "check/hook/hook.h"
 
 #include <errno.h>
+
+static void create_failed(struct ibv_context *context, const struct ibv_ah_attr *attr)
+{
+	struct aw_context_shadow *device = aw_context_get(context);
+	const int err = errno;
+	struct ibv_port_attr port;
+	char why[AW_EXPLAIN_MAX];
+	bool port_known =
+		attr->port_num && device && device->extended.query_port &&
+		device->extended.query_port(context, attr->port_num, &port, sizeof(port)) == 0;
+
+	aw_explain_create_ah(attr, port_known ? &port : NULL,
+			     device ? device->attr.phys_port_cnt : 0, err, why);
+	aw_hook_explain("ibv_create_ah", why);
+	aw_object_put(device ? &device->object : NULL);
+	errno = err;
+}
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
@@ -14,7 +32,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	if (ah)
 		aw_plain_add(AW_KIND_AH, ah, pd->context);
 	else
-		aw_hook_failed("ibv_create_ah", errno);
+		create_failed(pd->context, attr);
 	aw_inside_leave();
 	return ah;
 }

@@ -118,6 +118,19 @@ static void qp_is_outer(const struct rdma_cm_id *id)
 	aw_object_put(object);
 }
 
+static void create_qp_failed(const struct rdma_cm_id *id, const struct ibv_pd *pd,
+			     const struct ibv_qp_init_attr *attr)
+{
+	struct aw_context_shadow *device = id->verbs ? aw_context_get(id->verbs) : NULL;
+	const int err = errno;
+	char why[AW_EXPLAIN_MAX];
+
+	aw_explain_rdma_create_qp(id, pd, attr, device ? &device->attr : NULL, err, why);
+	aw_hook_explain("rdma_create_qp", why);
+	aw_object_put(device ? &device->object : NULL);
+	errno = err;
+}
+
 int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	int rc = -1;
@@ -127,7 +140,10 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_
 		rc = aw_real()->rdma_create_qp(id, pd, attr);
 	if (rc == 0)
 		qp_is_outer(id);
-	return aw_hook_end_minus("rdma_create_qp", rc);
+	else
+		create_qp_failed(id, pd, attr);
+	aw_inside_leave();
+	return rc;
 }
 
 int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)

@@ -53,7 +53,7 @@ static void cq_create_failed(const struct ibv_context *context, int cqe, int com
 	char why[AW_EXPLAIN_MAX];
 
 	aw_explain_create_cq(cqe, comp_vector, context, device ? &device->attr : NULL, err, why);
-	aw_hook_explain("ibv_create_cq", why);
+	aw_failure_explain_memory("ibv_create_cq", err, why);
 	aw_object_put(device ? &device->object : NULL);
 	errno = err;
 }

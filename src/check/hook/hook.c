@@ -4,6 +4,7 @@
 #include "check/base/settings.h"
 #include "check/explain/explain.h"
 #include "check/faults/faults.h"
+#include "check/hook/failure.h"
 #include "check/vary/vary.h"
 
 #include <errno.h>
@@ -96,6 +97,10 @@ void aw_destroy_end(const char *call, struct aw_object *object, int err)
 		aw_object_stays(object);
 	if (object)
 		aw_object_leave(object);
-	if (err)
+	if (err && object)
+		aw_failure_explain_destroy(call, object, err);
+	else if (err)
 		aw_hook_failed(call, err);
+	if (err)
+		errno = err;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // PDs, thread domains, MRs and MWs.
 #include "check/explain/explain.h"
+#include "check/hook/failure.h"
 #include "check/hook/ops.h"
 #include "check/hook/vary.h"
 #include "check/model/queue.h"
@@ -119,7 +120,7 @@ static struct ibv_mr *mr_reg_failed(const struct ibv_pd *pd, const void *addr, s
 	char why[AW_EXPLAIN_MAX];
 
 	aw_explain_reg_mr(addr, length, access, device ? &device->attr : NULL, err, why);
-	aw_hook_explain("ibv_reg_mr", why);
+	aw_failure_explain_memory("ibv_reg_mr", err, why);
 	aw_object_put(device ? &device->object : NULL);
 	errno = err;
 	return NULL;
@@ -316,13 +317,18 @@ int aw_op_dealloc_mw(struct ibv_mw *mw)
 int aw_op_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *mw_bind)
 {
 	struct aw_context_shadow *device;
+	struct aw_qp_shadow *shadow;
 	int err;
 
 	aw_inside_enter();
 	device = aw_ops_get(qp->context);
 	err = aw_hook_may("ibv_bind_mw") ? device->ops.bind_mw(qp, mw, mw_bind) : errno;
-	if (err)
+	shadow = err ? aw_qp_get(qp) : NULL;
+	if (shadow)
+		aw_failure_explain_bind(shadow, mw, mw_bind, err);
+	else if (err)
 		aw_hook_failed("ibv_bind_mw", err);
+	aw_object_put(shadow ? &shadow->object : NULL);
 	aw_object_put(&device->object);
 	aw_inside_leave();
 	return err;

@@ -19,7 +19,7 @@ static void qp_create_failed(const struct ibv_context *context, const struct ibv
 	char why[AW_EXPLAIN_MAX];
 
 	aw_explain_create_qp(attr, device ? &device->attr : NULL, err, why);
-	aw_hook_explain("ibv_create_qp", why);
+	aw_failure_explain_memory("ibv_create_qp", err, why);
 	aw_object_put(device ? &device->object : NULL);
 	errno = err;
 }
@@ -208,7 +208,7 @@ static void srq_create_failed(const struct ibv_context *context, const struct ib
 	char why[AW_EXPLAIN_MAX];
 
 	aw_explain_create_srq(attr, device ? &device->attr : NULL, err, why);
-	aw_hook_explain("ibv_create_srq", why);
+	aw_failure_explain_memory("ibv_create_srq", err, why);
 	aw_object_put(device ? &device->object : NULL);
 	errno = err;
 }
