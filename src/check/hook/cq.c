@@ -11,6 +11,7 @@
 #include "check/report/report.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
@@ -171,20 +172,25 @@ static void sleeper_find(struct aw_object *object, void *arg)
 	struct aw_cq_shadow *cq = (struct aw_cq_shadow *)object;
 
 	if (sleeper->cq || object->kind != AW_KIND_CQ || cq->channel != sleeper->channel ||
-	    !cq->arm_needs_poll || !pthread_equal(cq->armed_by, pthread_self()))
+	    !cq->arm_needs_poll || !pthread_equal(cq->armed_by, pthread_self()) ||
+	    !pthread_equal(cq->poller, pthread_self()))
 		return;
 	atomic_fetch_add(&object->refs, 1);
 	sleeper->cq = cq;
 }
 
-/* Tells a thread that may sleep on a CQ which it armed and has not polled since; that an event is there already is luck. */
+/*
+ * Tells a thread that may sleep on a CQ which it armed and has not polled since; that an event is there already is luck. A thread
+ * that arms and leaves the polls to another one is not told, since the other one may come behind the arm.
+ */
 static void sleep_judge(const struct ibv_comp_channel *channel)
 {
 	struct sleeper sleeper = { .channel = channel };
 	char name[AW_OBJECT_NAME_MAX];
 
 	aw_object_each(sleeper_find, &sleeper);
-	if (!sleeper.cq || !aw_cq_awaits(sleeper.cq->cq)) {
+	if (!sleeper.cq || fcntl(channel->fd, F_GETFL) & O_NONBLOCK ||
+	    !aw_cq_awaits(sleeper.cq->cq)) {
 		aw_object_put(sleeper.cq ? &sleeper.cq->object : NULL);
 		return;
 	}
@@ -361,8 +367,10 @@ int aw_op_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	aw_inside_enter();
 	device = aw_ops_get(cq->context);
 	shadow = aw_cq_get(cq);
-	if (shadow)
+	if (shadow) {
 		(void)aw_object_enter(&shadow->object, false);
+		atomic_store_explicit(&shadow->poller, pthread_self(), memory_order_relaxed);
+	}
 	aw_vary_pause(AW_VARY_POLL);
 	count = polls() ? completions_get(device, shadow, cq, num_entries, wc) : -1;
 	if (shadow && count >= 0 && count < num_entries)

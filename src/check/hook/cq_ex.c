@@ -90,6 +90,7 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	aw_inside_enter();
 	shadow = aw_cq_get(ibv_cq_ex_to_cq(cq));
 	if (shadow) {
+		atomic_store_explicit(&shadow->poller, pthread_self(), memory_order_relaxed);
 		aw_vary_pause(AW_VARY_POLL);
 		shadow->vary_left = aw_vary_cq_poll(shadow, UINT32_MAX);
 		if (fails("ibv_start_poll"))

@@ -224,6 +224,7 @@ void aw_cq_add(struct ibv_cq *cq, const struct ibv_comp_channel *channel)
 	shadow->object.forked = cq_forked;
 	shadow->cq = cq;
 	shadow->cqe = cq->cqe;
+	shadow->poller = pthread_self();
 	shadow->channel = channel;
 	pthread_mutex_init(&shadow->lock, NULL);
 	aw_object_add(&shadow->object);

@@ -59,6 +59,8 @@ struct aw_cq_shadow {
 	bool arm_needs_poll; /* when it was armed, WRs were under way whose completions an arm does not tell */
 	struct aw_stack armed;
 	pthread_t armed_by;
+	_Atomic pthread_t
+		poller; /* the thread that polled it last; at first the one that made it */
 	atomic_uint sends_due; /* signaled sends under way */
 	atomic_bool is_overrun, overrun_due, overrun_unacked; /* hook/overrun.c's */
 	uint64_t room_promised; /* max_send_wr and max_recv_wr of its QPs */
