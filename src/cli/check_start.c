@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,12 +20,14 @@ static const int passed_on[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT };
 struct signals {
 	sigset_t taken, before;
 	struct sigaction child_before;
+	pid_t command;
 };
 
 static void signals_take(struct signals *signals)
 {
 	struct sigaction standard = { .sa_handler = SIG_DFL };
 
+	signals->command = getpid();
 	sigemptyset(&signals->taken);
 	sigaddset(&signals->taken, SIGCHLD);
 	for (size_t i = 0; i < ARRAY_LEN(passed_on); i++)
@@ -40,12 +43,15 @@ static void signals_give_back(const struct signals *signals)
 	sigprocmask(SIG_SETMASK, &signals->before, NULL);
 }
 
-// In the child. The exec closes the pipe.
+// In the child. The exec closes the pipe. The program ends with the command, as if it were the same process.
 static void become(const struct launch *launch, char **command, const struct signals *signals,
 		   int told)
 {
 	int status;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != signals->command)
+		_exit(CLI_RUN_FAILED);
 	signals_give_back(signals);
 	status = aw_launch_exec(launch, command);
 	(void)!write(told, &status, sizeof(status));

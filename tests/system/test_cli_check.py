@@ -140,6 +140,14 @@ def test_signals_are_passed_on(tree, number):
     assert "anywarp check: 1 report\n" in errors and f"was ended by signal {int(number)}" in errors
 
 
+def test_the_program_ends_with_the_command(tree):
+    with subprocess.Popen([str(tree / "bin" / "anywarp"), "check", PROGRAM, "wait"], env=ENVIRONMENT, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as started:
+        assert started.stdout.readline() == "READY\n"
+        started.kill()
+        assert started.stdout.read() == ""  # all that have it open are gone
+
+
 def test_the_program_gets_the_signals_as_they_were(check):
     done = check("sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status")
     bare = subprocess.run(["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"], capture_output=True, text=True, check=True)
