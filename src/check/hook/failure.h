@@ -17,7 +17,7 @@ void aw_failure_explain_bind(struct aw_qp_shadow *qp, const struct ibv_mw *mw,
 /* The reason of a failed call that locks memory, to which it adds RLIMIT_MEMLOCK where memory is out. */
 void aw_failure_explain_memory(const char *call, int err, char why[AW_EXPLAIN_MAX]);
 
-/* What still uses the object; err: what the destroy returned. */
+/* Tells the users that the object still has; err: what the destroy returned. */
 void aw_failure_explain_destroy(const char *call, const struct aw_object *object, int err);
 
 /* Says nothing of a success, or of a flush, whose cause an earlier completion tells. is_planned: the status is the plan's. */

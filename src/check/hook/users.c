@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What uses an object that a call was to destroy, as the shadows of the other objects tell.
+// The users of an object that a call was to destroy, as the shadows of the other objects tell.
 #include "check/hook/failure.h"
 #include "check/hook/hook.h"
 

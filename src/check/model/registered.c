@@ -105,14 +105,15 @@ void aw_registered_given_up(const char *what, uint64_t start, uint64_t end)
 	if (qp) {
 		aw_object_name(&mr->object, name);
 		aw_registered_remove(mr);
-		aw_report(
-			&(struct aw_report){
-				.rule = AW_RULE_REGISTERED_FREED,
-				.object = name,
-				.earlier = { { "the MR was registered here", &mr->object.made } } },
-			"memory at 0x%" PRIx64 " to 0x%" PRIx64
-			" is %s, but the %s still covers it, and the peer of QP 0x%x can reach it",
-			start, end, what, name, qp);
+		aw_report(&(struct aw_report){ .rule = AW_RULE_REGISTERED_FREED,
+					       .object = name,
+					       .earlier = { { "the MR was registered here",
+							      &mr->object.made } } },
+			  "memory at 0x%" PRIx64 " to 0x%" PRIx64
+			  " is %s, but the %s still covers 0x%" PRIx64 " to 0x%" PRIx64
+			  ", and the peer of QP 0x%x can reach it",
+			  start, end, what, name, mr->memory, mr->memory + (mr->end - mr->start),
+			  qp);
 	}
 	aw_object_put(&mr->object);
 }
