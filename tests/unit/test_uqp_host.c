@@ -24,6 +24,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -228,6 +229,39 @@ static void uqp_host__a_send(void **state)
 	assert_false(aw_stream_crc_in(&s->e.qp->core.stream));
 	pthread_mutex_unlock(&s->e.qp->lock);
 	assert_true(has_pipes(s) == (s->taken_count == 0));
+	part(s);
+}
+
+static struct scene
+	*sends_meanwhile; /* one Send of 1000 octets, while the thread has given its CPU away */
+
+int sched_yield(void)
+{
+	struct scene *s = sends_meanwhile;
+
+	sends_meanwhile = NULL;
+	if (s)
+		put_quietly(s, 1000, SIZE_MAX);
+	return (int)syscall(SYS_sched_yield);
+}
+
+/* A poll that gave the CPU away tells what came meanwhile. */
+static void uqp_host__a_send_while_a_poll_waits_for_the_cpu(void **state)
+{
+	struct scene *s = *state;
+	struct aw_cq_entry entry;
+	int n;
+
+	join(s);
+	pair_stop_progress();
+	post_recv(s, 1000);
+	sends_meanwhile = s;
+	do
+		n = aw_cq_poll(&s->e.cq, &entry, 1);
+	while (sends_meanwhile);
+	assert_int_equal(n, 1);
+	assert_int_equal(entry.cqe.byte_len, 1000);
+	pair_start_progress();
 	part(s);
 }
 
@@ -563,6 +597,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(uqp_host__a_send, setup, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__a_send_while_a_poll_waits_for_the_cpu,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__a_send_to_one_of_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__a_turn_that_is_due_outlives_a_post, setup,
 						teardown),

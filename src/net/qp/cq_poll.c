@@ -178,9 +178,10 @@ static bool spin(void)
 
 /*
  * The poll found nothing, after it served the CQ's QPs; full: one of them has more to send than there is room for. Nothing
- * happens then before the peer takes bytes, and the peer may be waiting for this very CPU.
+ * happens then before the peer takes bytes, and the peer may be waiting for this very CPU. True when the thread gave its CPU
+ * away: what others did meanwhile, for milliseconds perhaps, is not seen yet.
  */
-static void poll_in_vain(struct aw_cq *cq, bool full)
+static bool poll_in_vain(struct aw_cq *cq, bool full)
 {
 	uint32_t vain = atomic_load_explicit(&cq->vain, memory_order_relaxed) + 1;
 
@@ -188,11 +189,17 @@ static void poll_in_vain(struct aw_cq *cq, bool full)
 	if (vain >= AW_SPIN_POLLS && aw_serving_spinners_allowed())
 		full |= spin();
 	/* A poll of memory makes no system call, at which the kernel could run the peer's thread. */
-	if (full || (vain % AW_YIELD_POLLS == 0 &&
-		     atomic_load_explicit(&cq->over_memory, memory_order_relaxed) > 0))
-		sched_yield();
+	if (!full && (vain % AW_YIELD_POLLS != 0 ||
+		      atomic_load_explicit(&cq->over_memory, memory_order_relaxed) == 0))
+		return false;
+	sched_yield();
+	return true;
 }
 
+/*
+ * A program that finds its CQ empty may look next whether the peer has disconnected, and then destroy the QP with what is in
+ * the CQ. So an empty CQ is empty behind the wait for the CPU as well.
+ */
 int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 {
 	int n;
@@ -205,8 +212,10 @@ int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 		bool full = serve(cq);
 
 		n = aw_cq_take(cq, out, max);
-		if (n == 0)
-			poll_in_vain(cq, full);
+		if (n == 0 && poll_in_vain(cq, full)) {
+			serve(cq);
+			n = aw_cq_take(cq, out, max);
+		}
 	}
 	if (n > 0)
 		set_vain(cq, 0);
