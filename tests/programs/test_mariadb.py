@@ -24,7 +24,7 @@ def database(scene):
 
 def ask(scene, database, words):
     path = scene.write("orders", words)
-    return scene.client(["sh", "-c", f"mariadb {database} --batch --skip-column-names <{path}"])
+    return scene.client(["sh", "-c", f"mariadb {database} --batch --skip-column-names <{path}"], user=USER)
 
 
 def test_rows_come_back_as_they_went(scene, database):
@@ -37,5 +37,5 @@ def test_rows_come_back_as_they_went(scene, database):
 def test_many_clients_count_together(scene, database):
     ask(scene, database, "CREATE DATABASE at; CREATE TABLE at.counter (n INT); INSERT INTO at.counter VALUES (0)")
     scene.client(f"mariadb-slap {database} --no-drop --create-schema=at --concurrency={CLIENTS} "
-                 f"--number-of-queries={UPDATES} --query='UPDATE counter SET n = n + 1'")
+                 f"--number-of-queries={UPDATES} --query='UPDATE counter SET n = n + 1'", user=USER)
     assert ask(scene, database, "SELECT n FROM at.counter").strip() == str(UPDATES)

@@ -39,7 +39,8 @@ def test_btl_tcp(scene, check, kind):
                          *rank(scene, scene.mode.client, check, kind, ports[::-1])], rule=None)
     assert re.search(r"compared \d+ octets among 2 ranks", said)
     opened = [port for port in ports if scene.tap.seen(port).opened]
+    both = len(opened) > 1  # each has connected to the other: one connection is given up, and no pair is made (docs/programs.md)
     for port in opened:
-        scene.judge(port, unused=len(opened) > 1)  # each has connected to the other: one is given up
+        scene.judge(port, unused=both, pair=False if both else None)
     scene.judged.update(ports)
     assert opened
