@@ -30,30 +30,6 @@ struct bench_dirs {
 	char libraries[PATH_MAX];
 };
 
-static bool find_dirs(struct bench_dirs *dirs)
-{
-	if (!aw_libdir_find(dirs->libraries)) {
-		fprintf(stderr,
-			"anywarp bench: " CLI_VERBS_LIB " and " CLI_RDMACM_LIB " are not in %s: "
-			"build them ('./dev build') or install anywarp again\n",
-			dirs->libraries);
-		return false;
-	}
-	if (!aw_beside_find(driver_places, DRIVER_FILE, dirs->driver)) {
-		fprintf(stderr,
-			"anywarp bench: no " DRIVER_FILE " in %s: build it ('./dev build') or "
-			"install anywarp again\n",
-			dirs->driver);
-		return false;
-	}
-	/*
-	 * An earlier run can be shown without the workers: the driver reports them missing when it
-	 * needs them.
-	 */
-	(void)aw_beside_find(worker_places, WORKER_FILE, dirs->workers);
-	return true;
-}
-
 static char *option(const char *name, const char *value)
 {
 	char *text;
@@ -88,8 +64,23 @@ static int run(int argc, char **argv)
 	struct bench_dirs dirs;
 	char **line;
 
-	if (!find_dirs(&dirs))
+	if (!aw_libdir_find(dirs.libraries)) {
+		fprintf(stderr,
+			"anywarp bench: " CLI_VERBS_LIB " and " CLI_RDMACM_LIB " are not in %s: "
+			"build them ('./dev build') or install anywarp again\n",
+			dirs.libraries);
 		return CLI_FAILED;
+	}
+	if (!aw_beside_find(driver_places, DRIVER_FILE, dirs.driver)) {
+		fprintf(stderr,
+			"anywarp bench: no " DRIVER_FILE " in %s: build it ('./dev build') or "
+			"install anywarp again\n",
+			dirs.driver);
+		return CLI_FAILED;
+	}
+	// An earlier run can be shown without the workers: the driver reports them missing when it needs them.
+	(void)aw_beside_find(worker_places, WORKER_FILE, dirs.workers);
+
 	line = command_line(&dirs, argc, argv);
 	if (!line) {
 		fprintf(stderr, "anywarp bench: out of memory\n");

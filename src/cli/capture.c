@@ -43,29 +43,28 @@ static void interrupt(int number)
 	interrupted = 1;
 }
 
-static bool take_word(char ***arg, struct capture_options *options)
-{
-	if (aw_launch_value(arg, "--write", &options->path) ||
-	    aw_launch_value(arg, "-w", &options->path)) {
-		if (options->path && *options->path)
-			return true;
-		fprintf(stderr, CAPTURE_WHO ": --write needs a FILE\n");
-		return false;
-	}
-	if (***arg != '-')
-		return aw_process_number(CAPTURE_WHO, **arg, &options->pid);
-	options->helped = aw_cli_help_asked(&aw_cli_capture, **arg);
-	if (!options->helped)
-		fprintf(stderr, CAPTURE_WHO ": unknown argument '%s': see 'anywarp help capture'\n",
-			**arg);
-	return false;
-}
-
 static bool parse(char **argv, struct capture_options *options)
 {
-	for (char **arg = argv + 1; *arg; arg++)
-		if (!take_word(&arg, options))
+	for (char **arg = argv + 1; *arg; arg++) {
+		if (aw_launch_value(&arg, "--write", &options->path) ||
+		    aw_launch_value(&arg, "-w", &options->path)) {
+			if (!options->path || !*options->path) {
+				fprintf(stderr, CAPTURE_WHO ": --write needs a FILE\n");
+				return false;
+			}
+		} else if (**arg != '-') {
+			if (!aw_process_number(CAPTURE_WHO, *arg, &options->pid))
+				return false;
+		} else {
+			options->helped = aw_cli_help_asked(&aw_cli_capture, *arg);
+			if (!options->helped)
+				fprintf(stderr,
+					CAPTURE_WHO
+					": unknown argument '%s': see 'anywarp help capture'\n",
+					*arg);
 			return false;
+		}
+	}
 	if (options->pid && options->path)
 		return true;
 	fprintf(stderr, CAPTURE_WHO ": needs the PID of a process and -w FILE\n");
@@ -78,54 +77,18 @@ static bool report_write(const char *path)
 	return false;
 }
 
-// The file holds what the process sends: it is the user's alone.
-static FILE *open_file(const char *path)
-{
-	int fd = strcmp(path, "-") ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
-				   : dup(STDOUT_FILENO);
-	FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-
-	if (!file)
-		report_write(path);
-	else
-		setvbuf(file, NULL, _IOFBF, FILE_BUFFER);
-	return file;
-}
-
-static void beat_in_time(struct capture_ring *ring, uint64_t *beat_ns)
-{
-	uint64_t time = aw_now_ns();
-
-	if (time - *beat_ns < AW_CAPTURE_BEAT_MS * UINT64_C(1000000))
-		return;
-	*beat_ns = time;
-	aw_capture_beat(ring);
-}
-
-// The reason for which the process has ended the run.
-static bool report_end(const struct capture_ring *ring)
-{
-	uint32_t error = __atomic_load_n(&ring->request->error, __ATOMIC_RELAXED);
-
-	if (error)
-		fprintf(stderr, CAPTURE_WHO ": process %d has no memory for the capture: %s\n",
-			(int)ring->pid, strerror((int)error));
-	else
-		fprintf(stderr,
-			CAPTURE_WHO ": process %d has ended the capture, because this command "
-				    "gave no sign of life for 10 s: was it stopped, or does "
-				    "its reader take nothing?\n",
-			(int)ring->pid);
-	return false;
-}
-
 // Writes the records that are in the ring. False: an error was printed.
 static bool copy_ready(struct capture_ring *ring, struct output *output)
 {
 	enum capture_next next = CAPTURE_RECORD;
 
 	while (next == CAPTURE_RECORD) {
-		beat_in_time(ring, &output->beat_ns);
+		uint64_t time_ns = aw_now_ns();
+
+		if (time_ns - output->beat_ns >= AW_CAPTURE_BEAT_MS * UINT64_C(1000000)) {
+			output->beat_ns = time_ns;
+			aw_capture_beat(ring);
+		}
 		next = aw_capture_next(ring, output->record);
 		if (next == CAPTURE_RECORD)
 			aw_capture_write(output->file, output->record, &output->counts);
@@ -144,30 +107,29 @@ static bool copy_ready(struct capture_ring *ring, struct output *output)
 static bool copy(struct capture_ring *ring, struct output *output)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	bool right = true;
+	bool right = true, wanted = true;
+	uint32_t error;
 
-	while (right && !interrupted && aw_capture_is_open(ring)) {
+	while (right && wanted && !interrupted && aw_capture_is_open(ring)) {
 		right = copy_ready(ring, output);
-		if (right && !aw_capture_is_wanted(ring))
-			return report_end(ring);
-		if (right && !interrupted)
+		wanted = !right || aw_capture_is_wanted(ring);
+		if (right && wanted && !interrupted)
 			nanosleep(&pause, NULL);
 	}
-	return right;
-}
+	if (wanted)
+		return right;
 
-// A process that goes on writing after the end, against the rules, is read for no longer than one ring.
-static bool copy_rest(struct capture_ring *ring, struct output *output)
-{
-	uint64_t end = ring->tail + AW_CAPTURE_RING_LEN;
-	bool right = true;
-
-	while (right && ring->tail < end &&
-	       aw_capture_next(ring, output->record) == CAPTURE_RECORD) {
-		aw_capture_write(output->file, output->record, &output->counts);
-		right = !ferror(output->file) || report_write(output->path);
-	}
-	return right;
+	error = __atomic_load_n(&ring->request->error, __ATOMIC_RELAXED);
+	if (error)
+		fprintf(stderr, CAPTURE_WHO ": process %d has no memory for the capture: %s\n",
+			(int)ring->pid, strerror((int)error));
+	else
+		fprintf(stderr,
+			CAPTURE_WHO ": process %d has ended the capture, because this command "
+				    "gave no sign of life for 10 s: was it stopped, or does "
+				    "its reader take nothing?\n",
+			(int)ring->pid);
+	return false;
 }
 
 static const char *plural(uint64_t count)
@@ -177,7 +139,7 @@ static const char *plural(uint64_t count)
 
 static bool capture_into(struct capture_ring *ring, struct output *output)
 {
-	uint64_t dropped;
+	uint64_t end, dropped;
 	char name[32];
 	bool right;
 
@@ -187,8 +149,15 @@ static bool capture_into(struct capture_ring *ring, struct output *output)
 	aw_pcapng_begin(output->file, name);
 	right = copy(ring, output);
 	aw_capture_stop(ring);
-	if (right)
-		right = copy_rest(ring, output);
+
+	// A process that goes on writing after the end, against the rules, is read for no longer than one ring.
+	end = ring->tail + AW_CAPTURE_RING_LEN;
+	while (right && ring->tail < end &&
+	       aw_capture_next(ring, output->record) == CAPTURE_RECORD) {
+		aw_capture_write(output->file, output->record, &output->counts);
+		right = !ferror(output->file) || report_write(output->path);
+	}
+
 	dropped = aw_capture_dropped(ring);
 	aw_pcapng_end(output->file, aw_clock_ns(CLOCK_REALTIME), output->counts.fpdus, dropped);
 	if (right && fflush(output->file) != 0)
@@ -203,11 +172,15 @@ static bool capture_into(struct capture_ring *ring, struct output *output)
 
 static bool capture_to(struct capture_ring *ring, const char *path)
 {
-	struct output output = { .path = path, .file = open_file(path) };
+	// The file holds what the process sends: it is the user's alone.
+	int fd = strcmp(path, "-") ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
+				   : dup(STDOUT_FILENO);
+	struct output output = { .path = path, .file = fd >= 0 ? fdopen(fd, "w") : NULL };
 	bool right = false;
 
 	if (!output.file)
-		return false;
+		return report_write(path);
+	setvbuf(output.file, NULL, _IOFBF, FILE_BUFFER);
 	output.record = malloc(AW_CAPTURE_RING_LEN);
 	// A second signal has its default effect.
 	struct sigaction action = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };

@@ -72,20 +72,6 @@ static size_t put_ipv6(uint8_t *at, const uint8_t *source, const uint8_t *destin
 	return IPV6_LEN;
 }
 
-// TCP's checksum stays 0: dissectors do not look at it unless they are told to.
-static void put_tcp(uint8_t *at, const struct aw_capture_record *record,
-		    const struct segment *segment)
-{
-	memset(at, 0, TCP_LEN);
-	put_be16(at, segment->out ? record->local_port : record->peer_port);
-	put_be16(at + 2, segment->out ? record->peer_port : record->local_port);
-	put_be32(at + 4, segment->seq);
-	put_be32(at + 8, segment->flags & TCP_ACK ? segment->ack : 0);
-	at[12] = TCP_LEN / 4 << 4;
-	at[13] = segment->flags;
-	put_be16(at + 14, WINDOW);
-}
-
 static void write_segment(FILE *file, const struct aw_capture_record *record,
 			  const struct segment *segment)
 {
@@ -94,10 +80,20 @@ static void write_segment(FILE *file, const struct aw_capture_record *record,
 	const uint8_t *destination = segment->out ? record->peer : record->local;
 	size_t ip_len = (record->family == AF_INET ? put_ipv4 : put_ipv6)(
 		bytes, source, destination, TCP_LEN + segment->len);
+	uint8_t *tcp = bytes + ip_len;
 
-	put_tcp(bytes + ip_len, record, segment);
+	// TCP's checksum stays 0: dissectors do not look at it unless they are told to.
+	memset(tcp, 0, TCP_LEN);
+	put_be16(tcp, segment->out ? record->local_port : record->peer_port);
+	put_be16(tcp + 2, segment->out ? record->peer_port : record->local_port);
+	put_be32(tcp + 4, segment->seq);
+	put_be32(tcp + 8, segment->flags & TCP_ACK ? segment->ack : 0);
+	tcp[12] = TCP_LEN / 4 << 4;
+	tcp[13] = segment->flags;
+	put_be16(tcp + 14, WINDOW);
 	if (segment->len > 0)
-		memcpy(bytes + ip_len + TCP_LEN, segment->payload, segment->len);
+		memcpy(tcp + TCP_LEN, segment->payload, segment->len);
+
 	aw_pcapng_packet(file, &(struct pcapng_packet){ .time_ns = record->time_ns,
 							.inbound = !segment->out,
 							.comment = segment->comment,
@@ -160,23 +156,22 @@ static void write_begin(FILE *file, const struct aw_capture_record *record)
 	write_mpa(file, record, MPA_REPLY);
 }
 
-// A dissector calls these malformed. Their streams have no markers.
-static const char *comment_of(const uint8_t *fpdu, size_t len)
-{
-	size_t ulpdu_len = get_be16(fpdu);
-	struct move_msg msg;
-
-	if (len < fpdu_size(ulpdu_len) || !move_get(fpdu + FPDU_LEN_FIELD, ulpdu_len, &msg))
-		return NULL;
-	return "no DDP segment: it moves the stream into memory that its two ends share";
-}
-
 // One FPDU, at this offset of the record's, in as many segments as it needs.
 static void write_fpdu(FILE *file, const struct aw_capture_record *record, size_t at, size_t len)
 {
 	const uint8_t *bytes = (const uint8_t *)(record + 1) + at;
-	const char *comment = len > FPDU_LEN_FIELD ? comment_of(bytes, len) : NULL;
+	const char *comment = NULL;
 
+	// A dissector calls an FPDU malformed that moves its stream. Such a stream has no markers.
+	if (len > FPDU_LEN_FIELD) {
+		size_t ulpdu_len = get_be16(bytes);
+		struct move_msg msg;
+
+		if (len >= fpdu_size(ulpdu_len) &&
+		    move_get(bytes + FPDU_LEN_FIELD, ulpdu_len, &msg))
+			comment =
+				"no DDP segment: it moves the stream into memory that its two ends share";
+	}
 	for (size_t done = 0, n; done < len; done += n) {
 		n = len - done < PAYLOAD_MAX ? len - done : PAYLOAD_MAX;
 		write_segment(file, record,

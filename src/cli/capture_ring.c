@@ -32,16 +32,6 @@ static void unmap(struct capture_ring *ring)
 	close(ring->fd);
 }
 
-// The kernel drops the lock with the fd, also of a capturer that is killed.
-static bool lock(const struct capture_ring *ring)
-{
-	if (flock(ring->fd, LOCK_EX | LOCK_NB) == 0)
-		return true;
-	fprintf(stderr, CAPTURE_WHO ": another capture of process %d runs: end it first\n",
-		(int)ring->pid);
-	return false;
-}
-
 bool aw_capture_attach(pid_t pid, struct capture_ring *ring)
 {
 	enum aw_stat_result result;
@@ -57,8 +47,11 @@ bool aw_capture_attach(pid_t pid, struct capture_ring *ring)
 	if (!ring->request || !ring->shared)
 		fprintf(stderr, CAPTURE_WHO ": cannot map the ring of process %d: %s\n", (int)pid,
 			strerror(errno));
-	else if (lock(ring))
-		return true;
+	else if (flock(ring->fd, LOCK_EX | LOCK_NB) == 0)
+		return true; // the kernel drops the lock with the fd, also of a capturer that is killed
+	else
+		fprintf(stderr, CAPTURE_WHO ": another capture of process %d runs: end it first\n",
+			(int)pid);
 	unmap(ring);
 	return false;
 }
@@ -68,20 +61,15 @@ static uint32_t load(const uint32_t *word)
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-// A number that is neither 0 nor that of the last run.
-static uint32_t choose_run(const struct capture_ring *ring)
+void aw_capture_begin(struct capture_ring *ring)
 {
 	uint32_t run = 0;
 
+	// A number that is neither 0 nor that of the last run.
 	while (run == 0 || run == load(&ring->shared->run))
 		if (getrandom(&run, sizeof(run), GRND_NONBLOCK) != sizeof(run))
 			run = (uint32_t)getpid();
-	return run;
-}
-
-void aw_capture_begin(struct capture_ring *ring)
-{
-	ring->run = choose_run(ring);
+	ring->run = run;
 	__atomic_store_n(&ring->request->error, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->request->run, ring->run, __ATOMIC_RELEASE);
 }
@@ -134,38 +122,29 @@ static bool is_sound(const struct aw_capture_record *record, uint64_t ready, uin
 	       (record->family == AF_INET || record->family == AF_INET6);
 }
 
-static enum capture_next take_record(struct capture_ring *ring, uint64_t ready,
-				     struct aw_capture_record *buf)
-{
-	uint64_t at = ring->tail % AW_CAPTURE_RING_LEN, room = AW_CAPTURE_RING_LEN - at;
-	const uint8_t *from = (const uint8_t *)ring->shared + AW_CAPTURE_HEAD_LEN + at;
-
-	memcpy(buf, from, room < sizeof(*buf) ? room : sizeof(*buf));
-	if (ready > AW_CAPTURE_RING_LEN || !is_sound(buf, ready, room))
-		return CAPTURE_NONSENSE;
-	if (buf->kind == AW_CAPTURE_FPDUS)
-		memcpy(buf + 1, from + sizeof(*buf), buf->bytes);
-	ring->tail += buf->len;
-	/* Pairs with the process's acquire: it may write there again. */
-	__atomic_store_n(&ring->shared->tail, ring->tail, __ATOMIC_RELEASE);
-	return CAPTURE_RECORD;
-}
-
 enum capture_next aw_capture_next(struct capture_ring *ring, struct aw_capture_record *buf)
 {
-	enum capture_next next = CAPTURE_RECORD;
-	uint64_t ready;
-
 	if (load(&ring->shared->run) != ring->run)
 		return CAPTURE_NOTHING;
 	do {
+		uint64_t at = ring->tail % AW_CAPTURE_RING_LEN, room = AW_CAPTURE_RING_LEN - at;
+		const uint8_t *from = (const uint8_t *)ring->shared + AW_CAPTURE_HEAD_LEN + at;
 		/* Pairs with the process's release: the record is whole. */
-		ready = __atomic_load_n(&ring->shared->head, __ATOMIC_ACQUIRE) - ring->tail;
+		uint64_t ready =
+			__atomic_load_n(&ring->shared->head, __ATOMIC_ACQUIRE) - ring->tail;
+
 		if (ready == 0)
 			return CAPTURE_NOTHING;
-		next = take_record(ring, ready, buf);
-	} while (next == CAPTURE_RECORD && buf->kind == AW_CAPTURE_PAD);
-	return next;
+		memcpy(buf, from, room < sizeof(*buf) ? room : sizeof(*buf));
+		if (ready > AW_CAPTURE_RING_LEN || !is_sound(buf, ready, room))
+			return CAPTURE_NONSENSE;
+		if (buf->kind == AW_CAPTURE_FPDUS)
+			memcpy(buf + 1, from + sizeof(*buf), buf->bytes);
+		ring->tail += buf->len;
+		/* Pairs with the process's acquire: it may write there again. */
+		__atomic_store_n(&ring->shared->tail, ring->tail, __ATOMIC_RELEASE);
+	} while (buf->kind == AW_CAPTURE_PAD);
+	return CAPTURE_RECORD;
 }
 
 void aw_capture_end(struct capture_ring *ring)
