@@ -53,38 +53,33 @@ static void files_close(struct files *files)
 	}
 }
 
-// In TMPDIR, or in /tmp. The path is absolute, since the program may change its directory.
-static bool directory_make(char directory[DIRECTORY_MAX])
-{
-	const char *tmpdir = getenv("TMPDIR");
-	char parent[PATH_MAX];
-
-	if (!tmpdir || !*tmpdir)
-		tmpdir = P_tmpdir;
-	if (realpath(tmpdir, parent) &&
-	    snprintf(directory, DIRECTORY_MAX, "%s/anywarp-check-XXXXXX", parent) <
-		    (int)DIRECTORY_MAX &&
-	    mkdtemp(directory))
-		return true;
-	fprintf(stderr,
-		WHO
-		": cannot make a directory for the reports in %s: %s; TMPDIR names another place\n",
-		tmpdir, strerror(errno));
-	directory[0] = '\0';
-	return false;
-}
-
 // Those of the user are opened before the program starts, so that its run is not lost for a path that cannot be written.
 static bool files_open(const struct check_options *options, struct files *files)
 {
+	const char *tmpdir = getenv("TMPDIR");
+	char parent[PATH_MAX];
 	int fd;
 
 	*files = (struct files){ .json = NULL };
 	if (!open_output("--json", options->json, &files->json) ||
 	    !open_output("--sarif", options->sarif, &files->sarif))
 		return false;
-	if (!directory_make(files->directory))
+
+	// The path is absolute, since the program may change its directory.
+	if (!tmpdir || !*tmpdir)
+		tmpdir = P_tmpdir;
+	if (!realpath(tmpdir, parent) ||
+	    snprintf(files->directory, DIRECTORY_MAX, "%s/anywarp-check-XXXXXX", parent) >=
+		    (int)DIRECTORY_MAX ||
+	    !mkdtemp(files->directory)) {
+		fprintf(stderr,
+			WHO
+			": cannot make a directory for the reports in %s: %s; TMPDIR names another place\n",
+			tmpdir, strerror(errno));
+		files->directory[0] = '\0';
 		return false;
+	}
+
 	snprintf(files->reports, sizeof(files->reports), "%s/reports", files->directory);
 	fd = open(files->reports, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0 || setenv(REPORTS_ENV, files->reports, 1) != 0) {
@@ -96,41 +91,13 @@ static bool files_open(const struct check_options *options, struct files *files)
 	return true;
 }
 
-static bool write_outputs(const struct files *files)
-{
-	bool is_done = true;
-
-	if (files->json && !aw_check_summary_json(files->reports, files->json)) {
-		fprintf(stderr, WHO ": cannot write the file of --json: %s\n", strerror(errno));
-		is_done = false;
-	}
-	if (files->sarif && !aw_check_summary_sarif(files->reports, files->sarif)) {
-		fprintf(stderr, WHO ": cannot write the file of --sarif: %s\n", strerror(errno));
-		is_done = false;
-	}
-	return is_done;
-}
-
-// The exit status takes the place of the program's own, which is told then.
-static int judge(const struct check_summary *summary, int status, unsigned long exit_status)
-{
-	int own = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-
-	if (WIFSIGNALED(status))
-		fprintf(stderr, WHO ": the program was ended by signal %d (%s)\n", WTERMSIG(status),
-			strsignal(WTERMSIG(status)));
-	if (!summary->faults || !exit_status)
-		return own;
-	if (!WIFSIGNALED(status) && own != 0 && own != (int)exit_status)
-		fprintf(stderr, WHO ": the program's own exit status was %d\n", own);
-	return (int)exit_status;
-}
-
+// Runs the program, prints the summary, and writes the reports. Returns the exit status.
 static int start(const struct check_options *options, const struct files *files)
 {
 	struct check_summary summary;
+	bool is_done = true;
 	struct check_end end;
-	bool is_done;
+	int own;
 
 	aw_check_start(&options->launch, options->command, &end);
 	if (!end.was_started)
@@ -141,24 +108,26 @@ static int start(const struct check_options *options, const struct files *files)
 		return CLI_RUN_FAILED;
 	}
 	aw_check_summary_print(&summary);
-	is_done = write_outputs(files);
-	end.status = judge(&summary, end.status, options->exit_status);
-	return is_done ? end.status : CLI_RUN_FAILED;
-}
-
-// The variables of the program, which goes on to run with them.
-static bool prepare(const struct check_options *options)
-{
-	char dir[PATH_MAX];
-
-	if (!aw_launch_environment(&options->launch, dir) || !aw_check_options_export(options))
-		return false;
-	if (!options->launch.keeps_libraries) {
-		aw_run_notes(WHO, options->command[0]);
-		if (aw_run_needs_device_files() && !aw_paths_export(WHO, dir))
-			return false;
+	if (files->json && !aw_check_summary_json(files->reports, files->json)) {
+		fprintf(stderr, WHO ": cannot write the file of --json: %s\n", strerror(errno));
+		is_done = false;
 	}
-	return aw_check_library_preload(WHO, dir);
+	if (files->sarif && !aw_check_summary_sarif(files->reports, files->sarif)) {
+		fprintf(stderr, WHO ": cannot write the file of --sarif: %s\n", strerror(errno));
+		is_done = false;
+	}
+
+	// The exit status takes the place of the program's own, which is told then.
+	own = WIFSIGNALED(end.status) ? 128 + WTERMSIG(end.status) : WEXITSTATUS(end.status);
+	if (WIFSIGNALED(end.status))
+		fprintf(stderr, WHO ": the program was ended by signal %d (%s)\n",
+			WTERMSIG(end.status), strsignal(WTERMSIG(end.status)));
+	if (summary.faults && options->exit_status) {
+		if (!WIFSIGNALED(end.status) && own != 0 && own != (int)options->exit_status)
+			fprintf(stderr, WHO ": the program's own exit status was %d\n", own);
+		own = (int)options->exit_status;
+	}
+	return is_done ? own : CLI_RUN_FAILED;
 }
 
 static int check(int argc, char **argv)
@@ -166,11 +135,19 @@ static int check(int argc, char **argv)
 	struct check_options options;
 	struct files files;
 	int status = CLI_RUN_FAILED;
+	char dir[PATH_MAX];
 
 	(void)argc;
 	if (!aw_check_options_parse(argv, &options))
 		return options.launch.helped ? CLI_OK : CLI_RUN_FAILED;
-	if (!prepare(&options))
+	if (!aw_launch_environment(&options.launch, dir) || !aw_check_options_export(&options))
+		return CLI_RUN_FAILED;
+	if (!options.launch.keeps_libraries) {
+		aw_run_notes(WHO, options.command[0]);
+		if (aw_run_needs_device_files() && !aw_paths_export(WHO, dir))
+			return CLI_RUN_FAILED;
+	}
+	if (!aw_check_library_preload(WHO, dir))
 		return CLI_RUN_FAILED;
 	if (options.is_explain) {
 		unsetenv(REPORTS_ENV);

@@ -33,17 +33,6 @@ __attribute__((format(printf, 1, 2))) static enum launch_option refuse(const cha
 	return LAUNCH_WRONG;
 }
 
-static enum launch_option take_device(struct check_options *options, const char *word)
-{
-	static const char *const words[] = { "anywarp", "system" };
-	size_t found;
-
-	if (!aw_slice_find(aw_slice_of(word), words, ARRAY_LEN(words), &found))
-		return refuse("--device needs one of: anywarp system");
-	options->launch.keeps_libraries = found == 1;
-	return LAUNCH_TAKEN;
-}
-
 static enum launch_option take_rules(struct check_options *options, const char *list)
 {
 	struct aw_slice wrong = { "", 0 };
@@ -59,19 +48,6 @@ static enum launch_option take_rules(struct check_options *options, const char *
 	return refuse(
 		"--rules: no rule '%.*s' at %zu: it must be all, none, or names with + between: %s",
 		(int)wrong.len, wrong.at, (size_t)(wrong.at - list) + 1, names);
-}
-
-static enum launch_option take_suppress(struct check_options *options, const char *path)
-{
-	static struct aw_suppressions suppressions;
-	char why[AW_SUPPRESS_WHY_MAX];
-
-	if (!path || !*path)
-		return refuse("--suppress needs a file with one rule, or RULE:GLOB, a line");
-	if (!aw_suppress_read(path, &suppressions, why))
-		return refuse("--suppress: %s", why);
-	options->suppress = path;
-	return LAUNCH_TAKEN;
 }
 
 static enum launch_option take_number(const char *option, const char *text, unsigned long max,
@@ -91,36 +67,31 @@ static enum launch_option take_text(const char *option, const char *needed, cons
 	return LAUNCH_TAKEN;
 }
 
-static enum launch_option take_like(struct check_options *options, const char *name)
-{
-	char names[NAMES_MAX];
-	size_t len = 0;
-
-	options->like = name;
-	if (name && aw_like_find(name))
-		return LAUNCH_TAKEN;
-	/* Completions take the names apart at blanks. */
-	for (const char *at = aw_like_names(); *at && len < sizeof(names) - 1; at++)
-		if (*at != ',')
-			names[len++] = *at;
-	names[len] = '\0';
-	if (name && *name)
-		return refuse("--like: no adapter '%s': it needs one of: %s", name, names);
-	return refuse("--like needs one of: %s", names);
-}
-
 // How a program's device, or its peer, behaves.
 static enum launch_option take_behaviour(struct check_options *options, char ***arg)
 {
-	const char *value;
 	unsigned long number;
+	char names[NAMES_MAX];
+	const char *value;
+	size_t len = 0;
 
 	if (aw_launch_value(arg, "--vary", &value)) {
 		options->vary = value;
 		return take_number("--vary", value, AW_CHECK_SEED_MAX, &number);
 	}
-	if (aw_launch_value(arg, "--like", &value))
-		return take_like(options, value);
+	if (aw_launch_value(arg, "--like", &value)) {
+		options->like = value;
+		if (value && aw_like_find(value))
+			return LAUNCH_TAKEN;
+		/* Completions take the names apart at blanks. */
+		for (const char *at = aw_like_names(); *at && len < sizeof(names) - 1; at++)
+			if (*at != ',')
+				names[len++] = *at;
+		names[len] = '\0';
+		if (value && *value)
+			return refuse("--like: no adapter '%s': it needs one of: %s", value, names);
+		return refuse("--like needs one of: %s", names);
+	}
 	if (aw_launch_value(arg, "--faults", &value))
 		return take_text("--faults",
 				 "a plan, for example ibv_reg_mr:nth=3: see anywarp-faults(7)",
@@ -134,6 +105,8 @@ static enum launch_option take_behaviour(struct check_options *options, char ***
 
 static enum launch_option take_report(struct check_options *options, char ***arg)
 {
+	static struct aw_suppressions suppressions;
+	char why[AW_SUPPRESS_WHY_MAX];
 	const char *value;
 
 	if (!strcmp(**arg, "--halt")) {
@@ -148,8 +121,15 @@ static enum launch_option take_report(struct check_options *options, char ***arg
 		return take_text("--json", "a file to write", value, &options->json);
 	if (aw_launch_value(arg, "--sarif", &value))
 		return take_text("--sarif", "a file to write", value, &options->sarif);
-	if (aw_launch_value(arg, "--suppress", &value))
-		return take_suppress(options, value);
+	if (aw_launch_value(arg, "--suppress", &value)) {
+		if (!value || !*value)
+			return refuse(
+				"--suppress needs a file with one rule, or RULE:GLOB, a line");
+		if (!aw_suppress_read(value, &suppressions, why))
+			return refuse("--suppress: %s", why);
+		options->suppress = value;
+		return LAUNCH_TAKEN;
+	}
 	return LAUNCH_OTHER;
 }
 
@@ -169,30 +149,28 @@ static enum launch_option take_sweep(struct check_options *options, char ***arg)
 	return wrong ? LAUNCH_WRONG : LAUNCH_OTHER;
 }
 
-// True for an option that a sweep does not have, as it is about one run.
-static bool is_of_one_run(const char *option)
-{
-	static const char *const names[] = { "--explain", "--faults", "--seed",	    "--json",
-					     "--sarif",	  "--halt",   "--exit-code" };
-	size_t found;
-
-	return aw_slice_find((struct aw_slice){ option, strcspn(option, "=") }, names,
-			     ARRAY_LEN(names), &found);
-}
-
 static enum launch_option take_option(struct check_options *options, char ***arg)
 {
+	static const char *const of_one_run[] = { "--explain", "--faults", "--seed",	 "--json",
+						  "--sarif",   "--halt",   "--exit-code" };
+	static const char *const devices[] = { "anywarp", "system" };
 	const char *option = **arg, *value;
 	enum launch_option taken;
+	size_t found;
 
-	if (!options->of_one_run && is_of_one_run(option))
+	if (!options->of_one_run && aw_slice_find((struct aw_slice){ option, strcspn(option, "=") },
+						  of_one_run, ARRAY_LEN(of_one_run), &found))
 		options->of_one_run = option;
 	if (!strcmp(option, "--explain")) {
 		options->is_explain = true;
 		return LAUNCH_TAKEN;
 	}
-	if (aw_launch_value(arg, "--device", &value))
-		return take_device(options, value);
+	if (aw_launch_value(arg, "--device", &value)) {
+		if (!aw_slice_find(aw_slice_of(value), devices, ARRAY_LEN(devices), &found))
+			return refuse("--device needs one of: anywarp system");
+		options->launch.keeps_libraries = found == 1;
+		return LAUNCH_TAKEN;
+	}
 	taken = take_report(options, arg);
 	if (taken != LAUNCH_OTHER) {
 		options->of_reports = options->of_reports ? options->of_reports : option;
@@ -269,32 +247,23 @@ bool aw_check_options_parse(char **argv, struct check_options *options)
 	return *arg != NULL;
 }
 
-// The program may change its directory. The list of settings has commas between.
-static bool find_suppress(const char *path, char absolute[PATH_MAX])
-{
-	absolute[0] = '\0';
-	if (!path)
-		return true;
-	if (!realpath(path, absolute)) {
-		refuse("--suppress: cannot find '%s': %s", path, strerror(errno));
-		return false;
-	}
-	if (strchr(absolute, ',')) {
-		refuse("--suppress: the path '%s' has a comma: give a copy of the file without one",
-		       absolute);
-		return false;
-	}
-	return true;
-}
-
 bool aw_check_options_export(const struct check_options *options)
 {
-	char list[AW_CHECK_TEXT_MAX], suppress[PATH_MAX], why[AW_CHECK_WHY_MAX];
+	char list[AW_CHECK_TEXT_MAX], suppress[PATH_MAX] = "", why[AW_CHECK_WHY_MAX];
 	struct aw_check_settings settings;
 	int len;
 
-	if (!find_suppress(options->suppress, suppress))
+	// The program may change its directory. The list of settings has commas between.
+	if (options->suppress && !realpath(options->suppress, suppress)) {
+		refuse("--suppress: cannot find '%s': %s", options->suppress, strerror(errno));
 		return false;
+	}
+	if (strchr(suppress, ',')) {
+		refuse("--suppress: the path '%s' has a comma: give a copy of the file without one",
+		       suppress);
+		return false;
+	}
+
 	len = snprintf(list, sizeof(list), "rules=%s,explain=on,halt=%s,exit=%lu%s%s%s%s%s%s",
 		       options->is_explain ? "none"
 		       : options->rules	   ? options->rules

@@ -43,21 +43,6 @@ static void signals_give_back(const struct signals *signals)
 	sigprocmask(SIG_SETMASK, &signals->before, NULL);
 }
 
-// In the child. The exec closes the pipe. The program ends with the command, as if it were the same process.
-static void become(const struct launch *launch, char **command, const struct signals *signals,
-		   int told)
-{
-	int status;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != signals->command)
-		_exit(CLI_RUN_FAILED);
-	signals_give_back(signals);
-	status = aw_launch_exec(launch, command);
-	(void)!write(told, &status, sizeof(status));
-	_exit(status);
-}
-
 static int wait_for(pid_t program, const struct signals *signals)
 {
 	siginfo_t info;
@@ -83,8 +68,18 @@ void aw_check_start(const struct launch *launch, char **command, struct check_en
 	signals_take(&signals);
 	if (pipe2(told, O_CLOEXEC) == 0)
 		program = fork();
-	if (program == 0)
-		become(launch, command, &signals, told[1]);
+	if (program == 0) {
+		int status; // of an exec that failed; one that succeeds closes the pipe
+
+		// The program ends with the command, as if it were the same process.
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != signals.command)
+			_exit(CLI_RUN_FAILED);
+		signals_give_back(&signals);
+		status = aw_launch_exec(launch, command);
+		(void)!write(told[1], &status, sizeof(status));
+		_exit(status);
+	}
 	if (program < 0) {
 		fprintf(stderr, "%s: cannot start a process: %s\n", launch->who, strerror(errno));
 	} else {

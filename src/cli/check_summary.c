@@ -12,25 +12,6 @@
 
 #define WHO "anywarp check: "
 
-static void count_line(const char *line, struct check_summary *summary)
-{
-	struct aw_slice rest = aw_slice_of(line), kind = aw_slice_cut(&rest, ' ');
-	struct aw_slice name = aw_slice_cut(&rest, ' ');
-	unsigned long number = 0;
-	enum aw_rule rule;
-
-	if (aw_slice_equals(kind, "P"))
-		summary->processes++;
-	if (!aw_wanted_find(name, &rule))
-		return;
-	if (aw_slice_equals(kind, "K")) {
-		summary->reports[rule]++;
-		*(aw_rule_texts[rule].is_risk ? &summary->risks : &summary->faults) += 1;
-	}
-	if (aw_slice_equals(kind, "R") && aw_slice_number(rest, ULONG_MAX, &number))
-		summary->again[rule] += number;
-}
-
 // Calls take for each line, without its newline. False where the file cannot be read.
 static bool each_line(const char *path, void (*take)(const char *line, void *arg), void *arg)
 {
@@ -53,9 +34,24 @@ static bool each_line(const char *path, void (*take)(const char *line, void *arg
 	return is_read;
 }
 
-static void take_count(const char *line, void *summary)
+static void take_count(const char *line, void *arg)
 {
-	count_line(line, summary);
+	struct check_summary *summary = arg;
+	struct aw_slice rest = aw_slice_of(line), kind = aw_slice_cut(&rest, ' ');
+	struct aw_slice name = aw_slice_cut(&rest, ' ');
+	unsigned long number = 0;
+	enum aw_rule rule;
+
+	if (aw_slice_equals(kind, "P"))
+		summary->processes++;
+	if (!aw_wanted_find(name, &rule))
+		return;
+	if (aw_slice_equals(kind, "K")) {
+		summary->reports[rule]++;
+		*(aw_rule_texts[rule].is_risk ? &summary->risks : &summary->faults) += 1;
+	}
+	if (aw_slice_equals(kind, "R") && aw_slice_number(rest, ULONG_MAX, &number))
+		summary->again[rule] += number;
 }
 
 bool aw_check_summary_read(const char *path, struct check_summary *summary)
@@ -139,17 +135,6 @@ bool aw_check_summary_json(const char *path, FILE *output)
 	return is_read && is_written(output);
 }
 
-// The texts of rules are ASCII without a character that JSON escapes (tests/unit/test_check_rule.c).
-static void write_rule(const struct aw_rule_text *rule, FILE *output)
-{
-	fprintf(output,
-		"{\"id\":\"%s\",\"shortDescription\":{\"text\":\"%s\"},\"fullDescription\":{\"text\":\"%s\"},"
-		"\"help\":{\"text\":\"Follows: %s. Remedy: %s.\"},\"defaultConfiguration\":{\"level\":\"%s\"},"
-		"\"properties\":{\"tags\":[\"class-%u\"]}}",
-		rule->name, rule->title, rule->title, rule->reference, rule->remedy,
-		rule->is_risk ? "warning" : "error", rule->class);
-}
-
 bool aw_check_summary_sarif(const char *path, FILE *output)
 {
 	bool is_read;
@@ -157,9 +142,17 @@ bool aw_check_summary_sarif(const char *path, FILE *output)
 	fputs("{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":"
 	      "{\"name\":\"anywarp check\",\"semanticVersion\":\"" AW_VERSION "\",\"rules\":[\n",
 	      output);
+	// The texts of rules are ASCII without a character that JSON escapes (tests/unit/test_check_rule.c).
 	for (unsigned i = 0; i < AW_RULES; i++) {
+		const struct aw_rule_text *rule = &aw_rule_texts[i];
+
 		fputs(i ? ",\n" : "", output);
-		write_rule(&aw_rule_texts[i], output);
+		fprintf(output,
+			"{\"id\":\"%s\",\"shortDescription\":{\"text\":\"%s\"},\"fullDescription\":{\"text\":\"%s\"},"
+			"\"help\":{\"text\":\"Follows: %s. Remedy: %s.\"},\"defaultConfiguration\":{\"level\":\"%s\"},"
+			"\"properties\":{\"tags\":[\"class-%u\"]}}",
+			rule->name, rule->title, rule->title, rule->reference, rule->remedy,
+			rule->is_risk ? "warning" : "error", rule->class);
 	}
 	fputs("\n]}},\"columnKind\":\"utf16CodeUnits\",\"results\":[\n", output);
 	is_read = copy_lines(path, 'S', output);
