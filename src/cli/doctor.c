@@ -49,21 +49,10 @@ static bool probe_in_child(const char *dir, const char *part)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static bool check_libraries(void)
-{
-	char dir[PATH_MAX];
-
-	if (!aw_libdir_find(dir)) {
-		aw_finding_print(FINDING_FAIL, "libraries", aw_libdir_remedy(),
-				 CLI_VERBS_LIB " and " CLI_RDMACM_LIB " are not in %s", dir);
-		return false;
-	}
-	return probe_in_child(dir, DOCTOR_LIBRARIES) && probe_in_child(dir, DOCTOR_CONNECTION);
-}
-
 static int doctor(int argc, char **argv)
 {
-	bool runs;
+	char dir[PATH_MAX];
+	bool runs = false;
 
 	if (argc >= 4 && !strcmp(argv[1], PROBE_FLAG)) {
 		if (argv[4] && !strcmp(argv[4], "--json"))
@@ -83,7 +72,12 @@ static int doctor(int argc, char **argv)
 	aw_doctor_environment();
 	aw_doctor_persona();
 	aw_doctor_host();
-	runs = check_libraries();
+	if (aw_libdir_find(dir))
+		runs = probe_in_child(dir, DOCTOR_LIBRARIES) &&
+		       probe_in_child(dir, DOCTOR_CONNECTION);
+	else
+		aw_finding_print(FINDING_FAIL, "libraries", aw_libdir_remedy(),
+				 CLI_VERBS_LIB " and " CLI_RDMACM_LIB " are not in %s", dir);
 	aw_doctor_device_files();
 	aw_doctor_sockets();
 	aw_doctor_module();

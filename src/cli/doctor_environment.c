@@ -16,50 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void check_preload(void)
-{
-	const char *where;
-	char file[PATH_MAX];
-
-	if (!aw_preload_find(file, &where))
-		aw_finding_print(FINDING_OK, "environment", NULL,
-				 "nothing is preloaded before anywarp's libraries");
-	else
-		aw_finding_print(FINDING_FAIL, "environment",
-				 strcmp(where, PRELOAD_FILE) ? "unset LD_PRELOAD"
-							     : "take it out of " PRELOAD_FILE,
-				 "%s puts another library before anywarp's: %s", where, file);
-}
-
-static void check_names(void)
-{
-	struct environment_unknown found;
-	size_t at = 0;
-
-	while (aw_environment_next_unknown(&at, &found)) {
-		char remedy[64];
-
-		snprintf(remedy, sizeof(remedy), "correct it to %s, or unset it",
-			 found.nearest ? found.nearest : "");
-		aw_finding_print(FINDING_WARN, "environment",
-				 found.nearest ? remedy
-					       : "unset it; 'anywarp help environment' lists those "
-						 "that there are",
-				 "%.*s is no variable of anywarp", found.len, found.name);
-	}
-}
-
-// The rest is tried with the default in the place of a wrong value.
-static void check_values(void)
-{
-	char why[AW_SETTING_WHY_MAX];
-
-	for (enum aw_setting setting = 0; aw_environment_next_wrong(&setting, why); setting++) {
-		aw_finding_print(FINDING_FAIL, "environment", "correct or unset it", "%s", why);
-		unsetenv(aw_setting_name(setting));
-	}
-}
-
 // Prints the policy only when it is not the default.
 static void check_policy(void)
 {
@@ -82,9 +38,35 @@ static void check_policy(void)
 
 void aw_doctor_environment(void)
 {
-	check_preload();
-	check_names();
-	check_values();
+	struct environment_unknown unknown;
+	char file[PATH_MAX], remedy[64], why[AW_SETTING_WHY_MAX];
+	const char *where;
+	size_t at = 0;
+
+	if (!aw_preload_find(file, &where))
+		aw_finding_print(FINDING_OK, "environment", NULL,
+				 "nothing is preloaded before anywarp's libraries");
+	else
+		aw_finding_print(FINDING_FAIL, "environment",
+				 strcmp(where, PRELOAD_FILE) ? "unset LD_PRELOAD"
+							     : "take it out of " PRELOAD_FILE,
+				 "%s puts another library before anywarp's: %s", where, file);
+
+	while (aw_environment_next_unknown(&at, &unknown)) {
+		snprintf(remedy, sizeof(remedy), "correct it to %s, or unset it",
+			 unknown.nearest ? unknown.nearest : "");
+		aw_finding_print(FINDING_WARN, "environment",
+				 unknown.nearest ? remedy
+						 : "unset it; 'anywarp help environment' lists "
+						   "those that there are",
+				 "%.*s is no variable of anywarp", unknown.len, unknown.name);
+	}
+
+	// The rest is tried with the default in the place of a wrong value.
+	for (enum aw_setting setting = 0; aw_environment_next_wrong(&setting, why); setting++) {
+		aw_finding_print(FINDING_FAIL, "environment", "correct or unset it", "%s", why);
+		unsetenv(aw_setting_name(setting));
+	}
 	check_policy();
 }
 

@@ -15,21 +15,15 @@
 
 #define HOST_PATH_ENV "ANYWARP_HOST_PATH"
 
-// Looks for the fd under /proc, as the peer of a connection would.
-static bool is_found(int fd)
-{
-	char path[64], link[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
-	return readlink(path, link, sizeof(link)) > 0;
-}
-
 static bool has_memory(void)
 {
 	int fd = memfd_create("anywarp-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	bool has = fd >= 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0 &&
-		   is_found(fd);
+	bool has = fd >= 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0;
+	char path[64], link[64];
 
+	// The peer of a connection looks for the fd under /proc.
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
+	has = has && readlink(path, link, sizeof(link)) > 0;
 	if (fd >= 0)
 		close(fd);
 	return has;

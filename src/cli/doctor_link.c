@@ -131,43 +131,23 @@ static bool one_completion(struct link_end *end, struct ibv_cq *cq)
 	return step(end, "the completion", count == 1 && wc.status == IBV_WC_SUCCESS);
 }
 
-static bool send_message(struct link_end *end)
-{
-	struct ibv_sge sge = { .addr = (uintptr_t)message, .length = sizeof(message) };
-	struct ibv_send_wr *bad, wr = {
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = IBV_WR_SEND,
-		.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED,
-	};
-
-	return step(end, "ibv_post_send", ibv_post_send(end->id->qp, &wr, &bad) == 0) &&
-	       one_completion(end, end->id->send_cq);
-}
-
-static bool accept_and_receive(struct link_end *end, struct ibv_mr *mr, char *buffer, size_t size)
-{
-	struct ibv_sge sge = { .addr = (uintptr_t)buffer, .length = size, .lkey = mr->lkey };
-	struct ibv_recv_wr *bad, wr = { .sg_list = &sge, .num_sge = 1 };
-
-	memset(buffer, 0, size);
-	if (!step(end, "ibv_post_recv", ibv_post_recv(end->id->qp, &wr, &bad) == 0) ||
-	    !step(end, "rdma_accept", end->calls.accept(end->id, NULL) == 0) ||
-	    !one_completion(end, end->id->recv_cq))
-		return false;
-	errno = EIO;
-	return step(end, "the message received", !memcmp(buffer, message, sizeof(message)));
-}
-
 static void receive_message(struct link_end *end)
 {
-	char buffer[sizeof(message)];
+	char buffer[sizeof(message)] = "";
 	struct ibv_mr *mr =
 		end->calls.reg_mr(end->id->pd, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_sge sge = { .addr = (uintptr_t)buffer, .length = sizeof(buffer) };
+	struct ibv_recv_wr *bad, wr = { .sg_list = &sge, .num_sge = 1 };
 
 	if (!step(end, "ibv_reg_mr", mr))
 		return;
-	accept_and_receive(end, mr, buffer, sizeof(buffer));
+	sge.lkey = mr->lkey;
+	if (step(end, "ibv_post_recv", ibv_post_recv(end->id->qp, &wr, &bad) == 0) &&
+	    step(end, "rdma_accept", end->calls.accept(end->id, NULL) == 0) &&
+	    one_completion(end, end->id->recv_cq)) {
+		errno = EIO;
+		step(end, "the message received", !memcmp(buffer, message, sizeof(message)));
+	}
 	end->calls.dereg_mr(mr);
 }
 
@@ -201,9 +181,16 @@ static int serve(struct link_end *end, int port_fd)
 	return report(end) ? CLI_OK : CLI_FAILED;
 }
 
-// The parent. The end of the pipe without a port: the child has failed.
+// The parent: connects, and sends the message. The end of the pipe without a port: the child has failed.
 static bool connect_to(struct link_end *end, int port_fd)
 {
+	struct ibv_sge sge = { .addr = (uintptr_t)message, .length = sizeof(message) };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED,
+	};
 	in_port_t port = 0;
 	bool told = read(port_fd, &port, sizeof(port)) == sizeof(port);
 
@@ -211,27 +198,8 @@ static bool connect_to(struct link_end *end, int port_fd)
 	end->port = ntohs(port);
 	return told && create_ep(end, RAI_NUMERICHOST) &&
 	       step(end, "rdma_connect", end->calls.connect(end->id, NULL) == 0) &&
-	       send_message(end);
-}
-
-// Returns the child's status. One that waits for this end is killed.
-static int end_child(pid_t child, bool connected, const sigset_t *child_ends)
-{
-	const struct timespec patience = { .tv_sec = CHILD_SECONDS_MAX };
-	int status = 0;
-
-	if (!connected && sigtimedwait(child_ends, NULL, &patience) < 0)
-		kill(child, SIGKILL);
-	waitpid(child, &status, 0);
-	return status;
-}
-
-static int run_child(struct link_end *end, const int fds[2])
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	close(fds[0]);
-	end->name = "accepting";
-	return find_calls(&end->calls) ? serve(end, fds[1]) : CLI_OK;
+	       step(end, "ibv_post_send", ibv_post_send(end->id->qp, &wr, &bad) == 0) &&
+	       one_completion(end, end->id->send_cq);
 }
 
 // A child that has failed has said so.
@@ -253,8 +221,11 @@ static bool judge(const struct link_end *end, bool connected, int status)
 
 bool aw_doctor_link(void)
 {
+	const struct timespec patience = { .tv_sec = CHILD_SECONDS_MAX };
 	struct link_end end = { .name = "connecting" };
+	bool connected, right;
 	sigset_t child_ends;
+	int status = 0;
 	pid_t child;
 	int fds[2];
 
@@ -266,17 +237,24 @@ bool aw_doctor_link(void)
 				 "cannot begin another process: %s", strerror(errno));
 		return false;
 	}
-	if (child == 0)
-		_exit(run_child(&end, fds));
-	close(fds[1]);
-	if (find_calls(&end.calls)) {
-		bool connected = connect_to(&end, fds[0]);
-		bool right = judge(&end, connected, end_child(child, connected, &child_ends));
-
-		if (end.id)
-			end.calls.destroy_ep(end.id);
-		return right;
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(fds[0]);
+		end.name = "accepting";
+		_exit(find_calls(&end.calls) ? serve(&end, fds[1]) : CLI_OK);
 	}
-	aw_finding_print(FINDING_FAIL, DOCTOR_CONNECTION, LINK_BUG, "a call is missing");
-	return false;
+	close(fds[1]);
+	if (!find_calls(&end.calls)) {
+		aw_finding_print(FINDING_FAIL, DOCTOR_CONNECTION, LINK_BUG, "a call is missing");
+		return false;
+	}
+	connected = connect_to(&end, fds[0]);
+	// A child that waits for this end is killed.
+	if (!connected && sigtimedwait(&child_ends, NULL, &patience) < 0)
+		kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	right = judge(&end, connected, status);
+	if (end.id)
+		end.calls.destroy_ep(end.id);
+	return right;
 }

@@ -86,11 +86,22 @@ static bool is_installed(void)
 	return found;
 }
 
-static void tell_devices(void)
+void aw_doctor_module(void)
 {
 	char names[NAMES_MAX];
-	int count = list_devices(names);
+	int count;
 
+	if (access(LOADED_DIR, F_OK) != 0) {
+		if (is_installed())
+			aw_finding_print(FINDING_OK, WHAT, NULL,
+					 "installed, not loaded (modprobe anywarp); only RDMA "
+					 "users in the kernel need it");
+		else
+			aw_finding_print(FINDING_OK, WHAT, NULL,
+					 "not installed; only RDMA users in the kernel need it");
+		return;
+	}
+	count = list_devices(names);
 	if (count == 0)
 		aw_finding_print(FINDING_WARN, WHAT,
 				 "rdma link add NAME type anywarp netdev INTERFACE",
@@ -98,17 +109,4 @@ static void tell_devices(void)
 	else
 		aw_finding_print(FINDING_OK, WHAT, NULL, "loaded, with %d device%s:%s", count,
 				 count == 1 ? "" : "s", names);
-}
-
-void aw_doctor_module(void)
-{
-	if (access(LOADED_DIR, F_OK) == 0)
-		tell_devices();
-	else if (is_installed())
-		aw_finding_print(FINDING_OK, WHAT, NULL,
-				 "installed, not loaded (modprobe anywarp); only RDMA users in the "
-				 "kernel need it");
-	else
-		aw_finding_print(FINDING_OK, WHAT, NULL,
-				 "not installed; only RDMA users in the kernel need it");
 }

@@ -39,17 +39,6 @@ void aw_doctor_persona(void)
 				 "themselves: anywarp run --persona roce");
 }
 
-// Reports the machine's own files, of an adapter's driver. Nothing of anywarp needs them.
-static void tell_what_is_here(void)
-{
-	static const char *const paths[] = { "/dev/infiniband", "/sys/class/infiniband" };
-
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		aw_finding_print(FINDING_OK, "device files", NULL,
-				 "%s is %s; anywarp does not need it", paths[i],
-				 access(paths[i], F_OK) == 0 ? "here" : "not here");
-}
-
 // A program of the roce persona always gets the files, so that it does not run without them.
 static void tell_where(enum paths_base where, const char *base)
 {
@@ -75,11 +64,20 @@ static void tell_where(enum paths_base where, const char *base)
 	}
 }
 
-// Reports what `anywarp run` would show in their place.
-static void tell_what_is_offered(const char *dir)
+void aw_doctor_device_files(void)
 {
-	char library[PATH_MAX], base[PATH_MAX];
+	static const char *const machine_paths[] = { "/dev/infiniband", "/sys/class/infiniband" };
+	char dir[PATH_MAX], library[PATH_MAX], base[PATH_MAX];
 
+	// The machine's own files are those of an adapter's driver. Nothing of anywarp needs them.
+	for (size_t i = 0; i < sizeof(machine_paths) / sizeof(machine_paths[0]); i++)
+		aw_finding_print(FINDING_OK, "device files", NULL,
+				 "%s is %s; anywarp does not need it", machine_paths[i],
+				 access(machine_paths[i], F_OK) == 0 ? "here" : "not here");
+
+	// In their place `anywarp run` would show others.
+	if (!aw_libdir_find(dir))
+		return; /* the finding about the libraries says so */
 	if (snprintf(library, sizeof(library), "%s/%s", dir, CLI_PATHS_LIB) >= PATH_MAX ||
 	    access(library, R_OK) != 0)
 		aw_finding_print(FINDING_WARN, "device files", "build or install anywarp again",
@@ -87,13 +85,4 @@ static void tell_what_is_offered(const char *dir)
 				 dir);
 	else
 		tell_where(aw_paths_base(base), base);
-}
-
-void aw_doctor_device_files(void)
-{
-	char dir[PATH_MAX];
-
-	tell_what_is_here();
-	if (aw_libdir_find(dir)) // otherwise the finding about the libraries says so
-		tell_what_is_offered(dir);
 }

@@ -44,53 +44,37 @@ static bool find_calls(void *lib, struct verbs_calls *calls)
 	       calls->open_device && calls->close_device && calls->query_device && calls->query_gid;
 }
 
-// True when the loader took the library from dir; reports it in either case.
-static bool came_from(const char *dir, const char *name, void *symbol)
-{
-	char real[PATH_MAX];
-	Dl_info info;
-
-	if (!symbol || !dladdr(symbol, &info) || !realpath(info.dli_fname, real)) {
-		aw_finding_print(FINDING_FAIL, name, BUG, "its calls cannot be found");
-		return false;
-	}
-	if (strncmp(real, dir, strlen(dir)) != 0) {
-		aw_finding_print(FINDING_FAIL, name,
-				 "look for an RPATH, LD_PRELOAD or ld.so.preload",
-				 "the loader took %s, not the one in %s", real, dir);
-		return false;
-	}
-	aw_finding_print(FINDING_OK, name, NULL, "%s", real);
-	return true;
-}
-
+// Loads the library. NULL: it does not load, or the loader took another than that in dir, which was printed.
 static void *load(const char *dir, const char *name, const char *symbol)
 {
-	void *lib = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+	void *lib = dlopen(name, RTLD_NOW | RTLD_GLOBAL), *call;
+	char real[PATH_MAX];
+	Dl_info info;
 
 	if (!lib) {
 		aw_finding_print(FINDING_FAIL, name, "build or install anywarp again",
 				 "it does not load: %s", dlerror());
 		return NULL;
 	}
-	return came_from(dir, name, dlsym(lib, symbol)) ? lib : NULL;
-}
-
-static void print_gid(int index, const union ibv_gid *gid)
-{
-	char text[INET6_ADDRSTRLEN];
-	bool is_v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)gid->raw);
-
-	if (is_v4)
-		inet_ntop(AF_INET, gid->raw + 12, text, sizeof(text));
-	else
-		inet_ntop(AF_INET6, gid->raw, text, sizeof(text));
-	aw_finding_print(FINDING_OK, "address", NULL, "GID %d is %s", index, text);
+	call = dlsym(lib, symbol);
+	if (!call || !dladdr(call, &info) || !realpath(info.dli_fname, real)) {
+		aw_finding_print(FINDING_FAIL, name, BUG, "its calls cannot be found");
+		return NULL;
+	}
+	if (strncmp(real, dir, strlen(dir)) != 0) {
+		aw_finding_print(FINDING_FAIL, name,
+				 "look for an RPATH, LD_PRELOAD or ld.so.preload",
+				 "the loader took %s, not the one in %s", real, dir);
+		return NULL;
+	}
+	aw_finding_print(FINDING_OK, name, NULL, "%s", real);
+	return lib;
 }
 
 static void check_gids(const struct verbs_calls *calls, struct ibv_context *context)
 {
 	static const union ibv_gid none;
+	char text[INET6_ADDRSTRLEN];
 	union ibv_gid gid;
 	int index;
 
@@ -99,7 +83,11 @@ static void check_gids(const struct verbs_calls *calls, struct ibv_context *cont
 		if (calls->query_gid(context, 1, index, &gid) != 0 ||
 		    !memcmp(&gid, &none, sizeof(gid)))
 			break;
-		print_gid(index, &gid);
+		if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)gid.raw))
+			inet_ntop(AF_INET, gid.raw + 12, text, sizeof(text));
+		else
+			inet_ntop(AF_INET6, gid.raw, text, sizeof(text));
+		aw_finding_print(FINDING_OK, "address", NULL, "GID %d is %s", index, text);
 	}
 	if (index == 0)
 		aw_finding_print(FINDING_FAIL, "address",
@@ -128,19 +116,6 @@ static void check_device(const struct verbs_calls *calls, struct ibv_device *dev
 	calls->close_device(context);
 }
 
-static void check_devices(const struct verbs_calls *calls)
-{
-	int count = 0;
-	struct ibv_device **list = calls->get_device_list(&count);
-
-	if (list && count > 0)
-		check_device(calls, list[0]);
-	else
-		aw_finding_print(FINDING_FAIL, "device", BUG, "the library shows no device");
-	if (list)
-		calls->free_device_list(list);
-}
-
 // A wheel has the library under a name of its own, as libisal-865753ee.so.2.0.30.
 static int is_isal(struct dl_phdr_info *library, size_t size, void *unused)
 {
@@ -149,11 +124,18 @@ static int is_isal(struct dl_phdr_info *library, size_t size, void *unused)
 	return strstr(library->dlpi_name, "/libisal") != NULL;
 }
 
-static int probe_libraries(const char *dir)
+int aw_doctor_probe(const char *dir, const char *part)
 {
+	struct ibv_device **list;
 	struct verbs_calls calls;
-	void *verbs = load(dir, CLI_VERBS_LIB, "ibv_get_device_list");
+	int count = 0;
+	void *verbs;
 
+	if (strcmp(part, DOCTOR_LIBRARIES) != 0) {
+		alarm(LINK_SECONDS_MAX);
+		return aw_doctor_link() ? CLI_OK : CLI_FAILED;
+	}
+	verbs = load(dir, CLI_VERBS_LIB, "ibv_get_device_list");
 	if (!verbs || !load(dir, CLI_RDMACM_LIB, "rdma_create_id"))
 		return CLI_FAILED;
 	if (!find_calls(verbs, &calls)) {
@@ -165,16 +147,14 @@ static int probe_libraries(const char *dir)
 	else
 		aw_finding_print(FINDING_WARN, "CRC32c", "install libisal-dev and build again",
 				 "from the portable table: correct, but large messages are slower");
-	check_devices(&calls);
+	list = calls.get_device_list(&count);
+	if (list && count > 0)
+		check_device(&calls, list[0]);
+	else
+		aw_finding_print(FINDING_FAIL, "device", BUG, "the library shows no device");
+	if (list)
+		calls.free_device_list(list);
 	return aw_finding_any_failed() ? CLI_FAILED : CLI_OK;
-}
-
-int aw_doctor_probe(const char *dir, const char *part)
-{
-	if (!strcmp(part, DOCTOR_LIBRARIES))
-		return probe_libraries(dir);
-	alarm(LINK_SECONDS_MAX);
-	return aw_doctor_link() ? CLI_OK : CLI_FAILED;
 }
 
 const char *aw_doctor_remedy(int error, const char *or_else)

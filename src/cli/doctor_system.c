@@ -21,33 +21,22 @@
 #define TCP_BUFFER_WANTED (1L << 20)
 #define BACKLOG_WANTED 128
 
-static bool connect_to(const struct sockaddr *addr, socklen_t len)
-{
-	int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool connected;
-	int error;
-
-	if (fd < 0)
-		return false;
-	connected = connect(fd, addr, len) == 0;
-	error = errno;
-	close(fd);
-	errno = error;
-	return connected;
-}
-
 // Listens on a free port of the address and connects to it. False with errno set.
 static bool loopback_connects(struct sockaddr *addr, socklen_t len)
 {
-	int listener = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int listener = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), client = -1;
 	bool connected;
 	int error;
 
 	if (listener < 0)
 		return false;
-	connected = bind(listener, addr, len) == 0 && listen(listener, 1) == 0 &&
-		    getsockname(listener, addr, &len) == 0 && connect_to(addr, len);
+	if (bind(listener, addr, len) == 0 && listen(listener, 1) == 0 &&
+	    getsockname(listener, addr, &len) == 0)
+		client = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	connected = client >= 0 && connect(client, addr, len) == 0;
 	error = errno;
+	if (client >= 0)
+		close(client);
 	close(listener);
 	errno = error;
 	return connected;
@@ -72,40 +61,17 @@ static void check_loopback(void)
 				 "::1 does not connect: %s", strerror(errno));
 }
 
-static void check_fd_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return;
-	if (limit.rlim_cur < FD_WANTED)
-		aw_finding_print(FINDING_WARN, "file descriptors", "raise it: ulimit -n 65536",
-				 FD_TEXT, (unsigned long long)limit.rlim_cur);
-	else
-		aw_finding_print(FINDING_OK, "file descriptors", NULL, FD_TEXT,
-				 (unsigned long long)limit.rlim_cur);
-}
-
-// The last number in a file of /proc/sys, or -1.
-static long read_last_number(const char *path)
-{
-	FILE *file = fopen(path, "re");
-	long number = -1;
-
-	if (!file)
-		return -1;
-	while (fscanf(file, "%ld", &number) == 1)
-		continue;
-	fclose(file);
-	return number;
-}
-
-// harm: what comes of a value below the one that is wanted.
+// Of a file with several numbers the last counts. harm: what comes of a value below the one that is wanted.
 static void check_setting(const char *what, const char *path, long wanted, const char *harm,
 			  const char *remedy)
 {
-	long value = read_last_number(path);
+	FILE *file = fopen(path, "re");
+	long value = -1;
 
+	while (file && fscanf(file, "%ld", &value) == 1)
+		continue;
+	if (file)
+		fclose(file);
 	if (value < 0)
 		aw_finding_print(FINDING_WARN, what, "mount /proc with its directory sys",
 				 "%s cannot be read", path);
@@ -116,29 +82,18 @@ static void check_setting(const char *what, const char *path, long wanted, const
 		aw_finding_print(FINDING_OK, what, NULL, "%ld", value);
 }
 
-static void check_namespaces(void)
-{
-	// Root needs no user namespace, which the kernel refuses in a chroot.
-	int status;
-	pid_t child = fork();
-
-	if (child == 0)
-		_exit(unshare(CLONE_NEWNET) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 ? 0
-											       : 1);
-
-	if (child > 0 && waitpid(child, &status, 0) == child && status == 0)
-		aw_finding_print(FINDING_OK, "namespaces", NULL,
-				 "network namespaces can be made (only anywarp's own tests do)");
-	else
-		aw_finding_print(FINDING_WARN, "namespaces", "none needed to run programs",
-				 "network namespaces cannot be made; some of anywarp's own tests "
-				 "will be skipped");
-}
-
 void aw_doctor_system(void)
 {
+	struct rlimit fds;
+	pid_t child;
+	int status;
+
 	check_loopback();
-	check_fd_limit();
+	if (getrlimit(RLIMIT_NOFILE, &fds) == 0)
+		aw_finding_print(fds.rlim_cur < FD_WANTED ? FINDING_WARN : FINDING_OK,
+				 "file descriptors",
+				 fds.rlim_cur < FD_WANTED ? "raise it: ulimit -n 65536" : NULL,
+				 FD_TEXT, (unsigned long long)fds.rlim_cur);
 	check_setting("TCP send buffer", "/proc/sys/net/ipv4/tcp_wmem", TCP_BUFFER_WANTED,
 		      "throughput suffers", "sysctl -w net.ipv4.tcp_wmem='4096 16384 4194304'");
 	check_setting("TCP recv buffer", "/proc/sys/net/ipv4/tcp_rmem", TCP_BUFFER_WANTED,
@@ -146,5 +101,17 @@ void aw_doctor_system(void)
 	check_setting("listen backlog", "/proc/sys/net/core/somaxconn", BACKLOG_WANTED,
 		      "clients that connect at the same time have to try again",
 		      "sysctl -w net.core.somaxconn=4096");
-	check_namespaces();
+
+	// Root needs no user namespace, which the kernel refuses in a chroot.
+	child = fork();
+	if (child == 0)
+		_exit(unshare(CLONE_NEWNET) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 ? 0
+											       : 1);
+	if (child > 0 && waitpid(child, &status, 0) == child && status == 0)
+		aw_finding_print(FINDING_OK, "namespaces", NULL,
+				 "network namespaces can be made (only anywarp's own tests do)");
+	else
+		aw_finding_print(FINDING_WARN, "namespaces", "none needed to run programs",
+				 "network namespaces cannot be made; some of anywarp's own tests "
+				 "will be skipped");
 }
