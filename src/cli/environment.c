@@ -115,13 +115,6 @@ static bool is_known(const char *name, size_t len)
 	       is_among(others, ARRAY_LEN(others), name, len);
 }
 
-static size_t least(size_t a, size_t b, size_t c)
-{
-	size_t of_two = a < b ? a : b;
-
-	return of_two < c ? of_two : c;
-}
-
 // How many characters have to be put in, left out or changed to make one name the other; case does not count.
 static size_t distance(const char *typed, size_t len, const char *name)
 {
@@ -137,8 +130,12 @@ static size_t distance(const char *typed, size_t len, const char *name)
 		row[0] = i;
 		for (size_t j = 1; j <= name_len; j++) {
 			bool differs = toupper((unsigned char)typed[i - 1]) != name[j - 1];
-			size_t here = least(row[j] + 1, row[j - 1] + 1, diagonal + differs);
+			size_t here = diagonal + differs;
 
+			if (row[j] + 1 < here)
+				here = row[j] + 1;
+			if (row[j - 1] + 1 < here)
+				here = row[j - 1] + 1;
 			diagonal = row[j];
 			row[j] = here;
 		}

@@ -37,21 +37,10 @@ static bool read_plan(const char *who, const char *spec, struct aw_fault_plan *p
 	return false;
 }
 
-// Shared memory has no wire.
-static bool leave_host_path(const char *who)
-{
-	const char *variable = aw_setting_name(AW_SETTING_HOST_PATH);
-	const char *value = getenv(variable);
-
-	if (value && !strcmp(value, "off"))
-		return true;
-	fprintf(stderr, "%s: note: the plan has faults of the wire, so %s is off\n", who, variable);
-	return set(who, variable, "off");
-}
-
 bool aw_cli_faults(const char *who, const char *spec, const char *seed, bool has_wire)
 {
 	static struct aw_fault_plan plan;
+	const char *host_path = aw_setting_name(AW_SETTING_HOST_PATH), *value = getenv(host_path);
 	unsigned long number;
 
 	if (!read_plan(who, spec, &plan))
@@ -67,7 +56,12 @@ bool aw_cli_faults(const char *who, const char *spec, const char *seed, bool has
 			who);
 		return false;
 	}
-	if (aw_fault_plan_needs_wire(&plan) && !leave_host_path(who))
-		return false;
+	// Shared memory has no wire.
+	if (aw_fault_plan_needs_wire(&plan) && (!value || strcmp(value, "off") != 0)) {
+		fprintf(stderr, "%s: note: the plan has faults of the wire, so %s is off\n", who,
+			host_path);
+		if (!set(who, host_path, "off"))
+			return false;
+	}
 	return set(who, AW_FAULTS_ENV, spec) && (!seed || set(who, AW_FAULTS_SEED_ENV, seed));
 }

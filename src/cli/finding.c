@@ -31,21 +31,6 @@ bool aw_finding_is_json(void)
 	return is_json;
 }
 
-static void print_object(enum finding kind, const char *what, const char *remedy, const char *text)
-{
-	printf("%s{\"result\": \"%s\", \"what\": ", is_first ? "" : ", ", kind_names[kind]);
-	is_first = false;
-	aw_json_string(what);
-	fputs(", \"finding\": ", stdout);
-	aw_json_string(text);
-	fputs(", \"remedy\": ", stdout);
-	if (remedy)
-		aw_json_string(remedy);
-	else
-		fputs("null", stdout);
-	putchar('}');
-}
-
 void aw_finding_print(enum finding kind, const char *what, const char *remedy, const char *why, ...)
 {
 	va_list args;
@@ -61,11 +46,22 @@ void aw_finding_print(enum finding kind, const char *what, const char *remedy, c
 		fprintf(stderr, "anywarp doctor: out of memory\n");
 		exit(CLI_FAILED);
 	}
-	if (is_json)
-		print_object(kind, what, remedy, text);
-	else
+	if (is_json) {
+		printf("%s{\"result\": \"%s\", \"what\": ", is_first ? "" : ", ", kind_names[kind]);
+		is_first = false;
+		aw_json_string(what);
+		fputs(", \"finding\": ", stdout);
+		aw_json_string(text);
+		fputs(", \"remedy\": ", stdout);
+		if (remedy)
+			aw_json_string(remedy);
+		else
+			fputs("null", stdout);
+		putchar('}');
+	} else {
 		printf("%-4s  %-16s  %s%s%s\n", kind_names[kind], what, text,
 		       remedy ? "; remedy: " : "", remedy ? remedy : "");
+	}
 	free(text);
 	fflush(stdout);
 }

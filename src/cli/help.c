@@ -6,30 +6,26 @@
 #include <stdio.h>
 #include <string.h>
 
-static void print_overview(void)
-{
-	puts("anywarp runs RDMA programs on a machine without an RDMA adapter, kernel module or\n"
-	     "root: the program's verbs become iWARP over plain TCP.\n"
-	     "\n"
-	     "usage: anywarp SUBCOMMAND [ARGUMENTS]\n");
-	for (size_t i = 0; aw_cli_commands[i]; i++)
-		printf("  %-10s %s\n", aw_cli_commands[i]->name, aw_cli_commands[i]->summary);
-	puts("  --version  print the version\n"
-	     "\n"
-	     "Try it, in two terminals of this machine:\n"
-	     "\n"
-	     "  anywarp run -- rping -s -v\n"
-	     "  anywarp run -- rping -c -a 127.0.0.1 -v -C 5\n"
-	     "\n"
-	     "'anywarp SUBCOMMAND --help' tells more; 'man anywarp' tells all.");
-}
-
 static int help(int argc, char **argv)
 {
 	const struct cli_command *command;
 
 	if (argc < 2) {
-		print_overview();
+		puts("anywarp runs RDMA programs on a machine without an RDMA adapter, kernel module or\n"
+		     "root: the program's verbs become iWARP over plain TCP.\n"
+		     "\n"
+		     "usage: anywarp SUBCOMMAND [ARGUMENTS]\n");
+		for (size_t i = 0; aw_cli_commands[i]; i++)
+			printf("  %-10s %s\n", aw_cli_commands[i]->name,
+			       aw_cli_commands[i]->summary);
+		puts("  --version  print the version\n"
+		     "\n"
+		     "Try it, in two terminals of this machine:\n"
+		     "\n"
+		     "  anywarp run -- rping -s -v\n"
+		     "  anywarp run -- rping -c -a 127.0.0.1 -v -C 5\n"
+		     "\n"
+		     "'anywarp SUBCOMMAND --help' tells more; 'man anywarp' tells all.");
 		return CLI_OK;
 	}
 	if (!strcmp(argv[1], "environment")) {

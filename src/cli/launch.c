@@ -49,91 +49,69 @@ enum launch_option aw_launch_setting(const char *who, const char *option, enum a
 	return LAUNCH_TAKEN;
 }
 
-static enum launch_option take_mpa(struct launch *launch, const char *list)
+enum launch_option aw_launch_option(struct launch *launch, char ***arg)
 {
 	char why[AW_POLICY_WHY_MAX] = "needs a list, for example markers=on,crc=off";
 	struct aw_policy policy;
-
-	if (!list || !aw_policy_parse(list, &policy, why)) {
-		fprintf(stderr, "%s: --mpa: %s\n", launch->who, why);
-		return LAUNCH_WRONG;
-	}
-	launch->mpa = list;
-	return LAUNCH_TAKEN;
-}
-
-enum launch_option aw_launch_option(struct launch *launch, char ***arg)
-{
 	const char *value;
 
 	if (aw_launch_value(arg, "--log", &value))
 		return aw_launch_setting(launch->who, "--log", AW_SETTING_LOG, value);
-	if (aw_launch_value(arg, "--mpa", &value))
-		return take_mpa(launch, value);
-	return LAUNCH_OTHER;
+	if (!aw_launch_value(arg, "--mpa", &value))
+		return LAUNCH_OTHER;
+	if (!value || !aw_policy_parse(value, &policy, why)) {
+		fprintf(stderr, "%s: --mpa: %s\n", launch->who, why);
+		return LAUNCH_WRONG;
+	}
+	launch->mpa = value;
+	return LAUNCH_TAKEN;
 }
 
-// The libraries tell of such values, too, but only once the program needs them.
-static bool check_settings(const char *who)
+// The libraries tell of wrong values, too, but only once the program needs them.
+static bool check_environment(const struct launch *launch)
 {
-	char why[AW_SETTING_WHY_MAX];
+	char policy_why[AW_POLICY_WHY_MAX], setting_why[AW_SETTING_WHY_MAX];
+	struct aw_policy policy;
 	bool right = true;
 
-	for (enum aw_setting setting = 0; aw_environment_next_wrong(&setting, why); setting++) {
-		fprintf(stderr, "%s: %s\n", who, why);
+	if (!launch->mpa && !aw_policy_parse(getenv(AW_POLICY_ENV), &policy, policy_why)) {
+		fprintf(stderr, "%s: " AW_POLICY_ENV ": %s\n", launch->who, policy_why);
+		return false;
+	}
+	for (enum aw_setting setting = 0; aw_environment_next_wrong(&setting, setting_why);
+	     setting++) {
+		fprintf(stderr, "%s: %s\n", launch->who, setting_why);
 		right = false;
 	}
 	return right;
 }
 
-static bool check_environment(const struct launch *launch)
+bool aw_launch_environment(const struct launch *launch, char dir[PATH_MAX])
 {
-	char why[AW_POLICY_WHY_MAX];
-	struct aw_policy policy;
-
-	if (!launch->mpa && !aw_policy_parse(getenv(AW_POLICY_ENV), &policy, why)) {
-		fprintf(stderr, "%s: " AW_POLICY_ENV ": %s\n", launch->who, why);
-		return false;
-	}
-	return check_settings(launch->who);
-}
-
-// A name that is like none of anywarp's may be another program's.
-static void note_names(const char *who)
-{
-	struct environment_unknown found;
+	struct environment_unknown unknown;
 	size_t at = 0;
 
-	while (aw_environment_next_unknown(&at, &found))
-		if (found.nearest)
-			fprintf(stderr,
-				"%s: note: %.*s is no variable of anywarp, and has no effect: %s "
-				"is one\n",
-				who, found.len, found.name, found.nearest);
-}
-
-static bool find_libraries(const char *who, char dir[PATH_MAX])
-{
+	if (!check_environment(launch))
+		return false;
 	if (!aw_libdir_find(dir)) {
 		fprintf(stderr, "%s: " CLI_VERBS_LIB " and " CLI_RDMACM_LIB " are not in %s: %s\n",
-			who, dir, aw_libdir_remedy());
+			launch->who, dir, aw_libdir_remedy());
 		return false;
 	}
 	if (strpbrk(dir, ":;$")) {
 		fprintf(stderr,
 			"%s: LD_LIBRARY_PATH cannot name '%s', for a colon, a semicolon or a "
 			"dollar in it: install anywarp somewhere else\n",
-			who, dir);
+			launch->who, dir);
 		return false;
 	}
-	return true;
-}
-
-bool aw_launch_environment(const struct launch *launch, char dir[PATH_MAX])
-{
-	if (!check_environment(launch) || !find_libraries(launch->who, dir))
-		return false;
-	note_names(launch->who);
+	// A name that is like none of anywarp's may be another program's.
+	while (aw_environment_next_unknown(&at, &unknown))
+		if (unknown.nearest)
+			fprintf(stderr,
+				"%s: note: %.*s is no variable of anywarp, and has no effect: %s "
+				"is one\n",
+				launch->who, unknown.len, unknown.name, unknown.nearest);
 	if ((!launch->keeps_libraries && !aw_libdir_export(dir)) ||
 	    (launch->mpa && setenv(AW_POLICY_ENV, launch->mpa, 1) != 0)) {
 		fprintf(stderr, "%s: cannot set the environment: out of memory\n", launch->who);
@@ -165,12 +143,21 @@ bool aw_launch_preload(const char *who, const char *dir, const char *library)
 	return done;
 }
 
-// As execvp looks: an empty element is the working directory.
-static bool find_in(const char *dirs, const char *name, int mode, char path[PATH_MAX])
+bool aw_launch_find(const char *name, int mode, char path[PATH_MAX])
 {
+	const char *dirs = getenv("PATH"), *end;
+	char usual[PATH_MAX];
 	struct stat file;
-	const char *end;
 
+	if (strchr(name, '/')) {
+		snprintf(path, PATH_MAX, "%s", name);
+		return access(path, F_OK) == 0;
+	}
+	if (!dirs && confstr(_CS_PATH, usual, sizeof(usual)) > 0)
+		dirs = usual;
+	if (!*name || !dirs)
+		return false;
+	// As execvp looks: an empty element is the working directory.
 	do {
 		end = strchrnul(dirs, ':');
 		snprintf(path, PATH_MAX, "%.*s/%s", end > dirs ? (int)(end - dirs) : 1,
@@ -180,37 +167,6 @@ static bool find_in(const char *dirs, const char *name, int mode, char path[PATH
 		dirs = end + 1;
 	} while (*end);
 	return false;
-}
-
-bool aw_launch_find(const char *name, int mode, char path[PATH_MAX])
-{
-	const char *dirs = getenv("PATH");
-	char usual[PATH_MAX];
-
-	if (strchr(name, '/')) {
-		snprintf(path, PATH_MAX, "%s", name);
-		return access(path, F_OK) == 0;
-	}
-	if (!dirs && confstr(_CS_PATH, usual, sizeof(usual)) > 0)
-		dirs = usual;
-	return *name && dirs && find_in(dirs, name, mode, path);
-}
-
-// The loader ignores LD_LIBRARY_PATH in a program that gains privileges: ld.so(8), capabilities(7).
-static void warn_if_privileged(const char *who, const char *name)
-{
-	char path[PATH_MAX];
-	struct stat file;
-
-	if (!aw_launch_find(name, X_OK, path) || stat(path, &file) != 0)
-		return;
-	if ((file.st_mode & S_ISUID && file.st_uid != geteuid()) ||
-	    (file.st_mode & S_ISGID && file.st_gid != getegid()) ||
-	    (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0))
-		fprintf(stderr,
-			"%s: note: %s is set-user-ID, set-group-ID or has file capabilities, so "
-			"the loader will ignore anywarp's libraries: run a copy of it without\n",
-			who, path);
 }
 
 static int explain_exec_error(const char *who, const char *name, int error)
@@ -252,7 +208,18 @@ static int explain_exec_error(const char *who, const char *name, int error)
 
 int aw_launch_exec(const struct launch *launch, char **command)
 {
-	warn_if_privileged(launch->who, command[0]);
+	char path[PATH_MAX];
+	struct stat file;
+
+	// The loader ignores LD_LIBRARY_PATH in a program that gains privileges: ld.so(8), capabilities(7).
+	if (aw_launch_find(command[0], X_OK, path) && stat(path, &file) == 0 &&
+	    ((file.st_mode & S_ISUID && file.st_uid != geteuid()) ||
+	     (file.st_mode & S_ISGID && file.st_gid != getegid()) ||
+	     (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0)))
+		fprintf(stderr,
+			"%s: note: %s is set-user-ID, set-group-ID or has file capabilities, so "
+			"the loader will ignore anywarp's libraries: run a copy of it without\n",
+			launch->who, path);
 	execvp(command[0], command);
 	return explain_exec_error(launch->who, command[0], errno);
 }

@@ -56,20 +56,14 @@ static int dispatch(int argc, char **argv)
 	return command->run(argc - 1, argv + 1);
 }
 
-// Output cut off by a full disk, such as the rules of --check, must not look complete.
-static bool finish_output(void)
+int main(int argc, char **argv)
 {
+	int status = dispatch(argc, argv);
+	// Output cut off by a full disk, such as the rules of --check, must not look complete.
 	bool failed = ferror(stdout) != 0;
 	int error = fflush(stdout) != 0 ? errno : failed ? EIO : 0;
 
 	if (error)
 		fprintf(stderr, "anywarp: cannot write the output: %s\n", strerror(error));
-	return !error;
-}
-
-int main(int argc, char **argv)
-{
-	int status = dispatch(argc, argv);
-
-	return finish_output() || status != CLI_OK ? status : CLI_FAILED;
+	return error && status == CLI_OK ? CLI_FAILED : status;
 }

@@ -43,21 +43,6 @@ struct faults {
 	const char *plan, *seed;
 };
 
-static enum launch_option take_faults(struct faults *faults, char ***arg)
-{
-	const char *value;
-
-	if (aw_launch_value(arg, "--faults", &value)) {
-		faults->plan = value ? value : "";
-		return LAUNCH_TAKEN;
-	}
-	if (aw_launch_value(arg, "--seed", &value)) {
-		faults->seed = value ? value : "";
-		return LAUNCH_TAKEN;
-	}
-	return LAUNCH_OTHER;
-}
-
 // command becomes the words behind the options, ended by NULL.
 static bool parse(char **argv, struct launch *launch, struct faults *faults, char ***command)
 {
@@ -65,14 +50,21 @@ static bool parse(char **argv, struct launch *launch, struct faults *faults, cha
 
 	for (; *arg && **arg == '-'; arg++) {
 		enum launch_option option;
+		const char *value;
 
 		if (!strcmp(*arg, "--")) {
 			arg++;
 			break;
 		}
-		option = take_faults(faults, &arg);
-		if (option == LAUNCH_OTHER)
-			option = aw_run_option(launch, &arg);
+		if (aw_launch_value(&arg, "--faults", &value)) {
+			faults->plan = value ? value : "";
+			continue;
+		}
+		if (aw_launch_value(&arg, "--seed", &value)) {
+			faults->seed = value ? value : "";
+			continue;
+		}
+		option = aw_run_option(launch, &arg);
 		if (option == LAUNCH_OTHER)
 			launch->helped = aw_cli_help_asked(&aw_cli_run, *arg);
 		if (option == LAUNCH_OTHER && !launch->helped)
@@ -83,26 +75,6 @@ static bool parse(char **argv, struct launch *launch, struct faults *faults, cha
 	}
 	*command = arg;
 	return true;
-}
-
-// The library has the calls fail, and checks nothing.
-static bool export_faults(const struct launch *launch, const struct faults *faults, const char *dir)
-{
-	if (!faults->plan && faults->seed) {
-		fprintf(stderr,
-			"%s: --seed has an effect with --faults alone: add --faults PLAN, or leave --seed out\n",
-			launch->who);
-		return false;
-	}
-	if (!faults->plan)
-		return true;
-	if (!aw_cli_faults(launch->who, faults->plan, faults->seed, true))
-		return false;
-	if (setenv(AW_CHECK_ENV, "rules=none,explain=off", 1) != 0) {
-		fprintf(stderr, "%s: cannot set the environment: out of memory\n", launch->who);
-		return false;
-	}
-	return aw_check_library_preload(launch->who, dir);
 }
 
 static int run(int argc, char **argv)
@@ -121,9 +93,25 @@ static int run(int argc, char **argv)
 		return CLI_RUN_FAILED;
 	}
 	if (!aw_launch_environment(&launch, dir) ||
-	    (aw_run_needs_device_files() && !aw_paths_export(launch.who, dir)) ||
-	    !export_faults(&launch, &faults, dir))
+	    (aw_run_needs_device_files() && !aw_paths_export(launch.who, dir)))
 		return CLI_RUN_FAILED;
+	if (faults.plan) {
+		if (!aw_cli_faults(launch.who, faults.plan, faults.seed, true))
+			return CLI_RUN_FAILED;
+		// The library has the calls fail, and checks nothing.
+		if (setenv(AW_CHECK_ENV, "rules=none,explain=off", 1) != 0) {
+			fprintf(stderr, "%s: cannot set the environment: out of memory\n",
+				launch.who);
+			return CLI_RUN_FAILED;
+		}
+		if (!aw_check_library_preload(launch.who, dir))
+			return CLI_RUN_FAILED;
+	} else if (faults.seed) {
+		fprintf(stderr,
+			"%s: --seed has an effect with --faults alone: add --faults PLAN, or leave --seed out\n",
+			launch.who);
+		return CLI_RUN_FAILED;
+	}
 	aw_run_notes(launch.who, *command);
 	return aw_launch_exec(&launch, command);
 }

@@ -18,19 +18,6 @@
 #define NOTE "%s: note: "
 #define PATH_ENV "LD_LIBRARY_PATH"
 
-static void note_preload(const char *who)
-{
-	const char *where;
-	char file[PATH_MAX];
-
-	if (aw_preload_find(file, &where))
-		fprintf(stderr,
-			NOTE
-			"%s names %s, which the loader takes before anywarp's: the program will "
-			"not run over anywarp\n",
-			who, where, file);
-}
-
 static void note_rpath(const char *who, const char *program, const char *list)
 {
 	static const char *const names[] = { CLI_VERBS_LIB, CLI_RDMACM_LIB };
@@ -53,19 +40,6 @@ static void note_rpath(const char *who, const char *program, const char *list)
 	}
 }
 
-// A program that was not found yet, or is no file, is the exec's to refuse.
-static void note_elf(const char *who, const char *program, const struct elf *elf)
-{
-	char list[PATH_MAX];
-
-	if (!aw_elf_has_interpreter(elf))
-		fprintf(stderr,
-			NOTE "%s is linked statically, and so loads no library of anywarp's\n", who,
-			program);
-	else if (aw_elf_rpath(elf, list))
-		note_rpath(who, program, list);
-}
-
 static void note_script(const char *who, const char *program, int fd)
 {
 	char text[SCRIPT_MAX];
@@ -85,18 +59,30 @@ static void note_script(const char *who, const char *program, int fd)
 
 void aw_run_notes(const char *who, const char *program)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], list[PATH_MAX];
+	const char *where;
 	struct elf elf;
 	int fd = -1;
 
-	note_preload(who);
+	if (aw_preload_find(path, &where))
+		fprintf(stderr,
+			NOTE
+			"%s names %s, which the loader takes before anywarp's: the program will "
+			"not run over anywarp\n",
+			who, where, path);
+
+	// A program that was not found, or is no file, is the exec's to refuse.
 	if (aw_launch_find(program, X_OK, path))
 		fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (aw_elf_read(fd, &elf))
-		note_elf(who, path, &elf);
-	else
+	if (!aw_elf_read(fd, &elf))
 		note_script(who, path, fd);
+	else if (!aw_elf_has_interpreter(&elf))
+		fprintf(stderr,
+			NOTE "%s is linked statically, and so loads no library of anywarp's\n", who,
+			path);
+	else if (aw_elf_rpath(&elf, list))
+		note_rpath(who, path, list);
 	close(fd);
 }
