@@ -114,18 +114,12 @@ static bool is_loopback(const struct ifaddrs *each)
 }
 
 /* A program takes the first interface: loopback is shown only where there is no other. */
-static bool shows_loopback(const struct ifaddrs *all)
-{
-	for (const struct ifaddrs *each = all; each; each = each->ifa_next)
-		if (is_usable(each) && !is_loopback(each))
-			return false;
-	return true;
-}
-
 static bool is_shown(const struct ifaddrs *all, const char *name)
 {
-	bool loopback = shows_loopback(all);
+	bool loopback = true;
 
+	for (const struct ifaddrs *each = all; each && loopback; each = each->ifa_next)
+		loopback = !is_usable(each) || is_loopback(each);
 	for (const struct ifaddrs *each = all; each; each = each->ifa_next)
 		if (is_usable(each) && is_loopback(each) == loopback &&
 		    !strcmp(each->ifa_name, name))
@@ -133,43 +127,29 @@ static bool is_shown(const struct ifaddrs *all, const char *name)
 	return false;
 }
 
-/* An earlier program may have been shown interfaces that are gone since. */
-static bool interfaces_remove(const struct ifaddrs *all, const char *net)
-{
-	DIR *dir = opendir(net);
-	struct dirent *entry;
-
-	if (!dir)
-		return false;
-	while ((entry = readdir(dir)))
-		if (entry->d_name[0] != '.' && !is_shown(all, entry->d_name))
-			(void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
-	closedir(dir);
-	return true;
-}
-
 static bool interfaces_make(const char *root)
 {
+	struct dirent *entry;
 	char net[PATH_MAX];
 	struct ifaddrs *all;
 	bool done = true;
+	DIR *dir;
 
 	if (snprintf(net, sizeof(net), "%s/" NET, root) >= PATH_MAX || getifaddrs(&all) != 0)
 		return false;
 	for (const struct ifaddrs *each = all; each && done; each = each->ifa_next)
 		if (is_shown(all, each->ifa_name))
 			done = directory("%s/%s", net, each->ifa_name);
-	done = done && interfaces_remove(all, net);
+
+	/* An earlier program may have been shown interfaces that are gone since. */
+	dir = done ? opendir(net) : NULL;
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && !is_shown(all, entry->d_name))
+			(void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+	if (dir)
+		closedir(dir);
 	freeifaddrs(all);
-	return done;
-}
-
-static bool gids_make(const char *root, const char *dir)
-{
-	char port[PATH_MAX];
-
-	return snprintf(port, sizeof(port), "%s/" PORT, root) < PATH_MAX &&
-	       aw_paths_gids(port, dir);
+	return dir != NULL;
 }
 
 static bool files_make(const char *root, const char *dir)
@@ -190,12 +170,14 @@ static bool files_make(const char *root, const char *dir)
 		PORT "/gid_attrs/types",
 		PORT "/gid_attrs/ndevs",
 	};
+	char port[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
 		if (!directory("%s/%s", root, directories[i]))
 			return false;
 	return node_make(root, "uverbs_" DEVICE) && node_make(root, "rdma_cm") &&
-	       interfaces_make(root) && gids_make(root, dir);
+	       interfaces_make(root) && snprintf(port, sizeof(port), "%s/" PORT, root) < PATH_MAX &&
+	       aw_paths_gids(port, dir);
 }
 
 bool aw_paths_export(const char *who, const char *dir)

@@ -22,25 +22,15 @@ struct table {
 	struct ibv_gid_entry entries[GIDS_MAX];
 };
 
-static void table_query(void *lib, struct ibv_device *device, struct table *table)
-{
-	__typeof__(&ibv_open_device) open_device = dlsym(lib, "ibv_open_device");
-	__typeof__(&ibv_close_device) close_device = dlsym(lib, "ibv_close_device");
-	__typeof__(&_ibv_query_gid_table) query = dlsym(lib, "_ibv_query_gid_table");
-	struct ibv_context *context = open_device && close_device && query ? open_device(device)
-									   : NULL;
-
-	if (!context)
-		return;
-	table->count = query(context, table->entries, GIDS_MAX, 0, sizeof(table->entries[0]));
-	close_device(context);
-}
-
 /* Without a device there is no table: the library tells the program why. */
 static void table_read(const char *dir, struct table *table)
 {
 	__typeof__(&ibv_get_device_list) get_list;
 	__typeof__(&ibv_free_device_list) free_list;
+	__typeof__(&ibv_open_device) open_device;
+	__typeof__(&ibv_close_device) close_device;
+	__typeof__(&_ibv_query_gid_table) query;
+	struct ibv_context *context = NULL;
 	struct ibv_device **list;
 	char path[PATH_MAX];
 	void *lib = NULL;
@@ -52,11 +42,19 @@ static void table_read(const char *dir, struct table *table)
 		return;
 	get_list = dlsym(lib, "ibv_get_device_list");
 	free_list = dlsym(lib, "ibv_free_device_list");
+	open_device = dlsym(lib, "ibv_open_device");
+	close_device = dlsym(lib, "ibv_close_device");
+	query = dlsym(lib, "_ibv_query_gid_table");
 	list = get_list && free_list ? get_list(NULL) : NULL;
 	if (!list)
 		return;
-	if (list[0])
-		table_query(lib, list[0], table);
+	if (list[0] && open_device && close_device && query)
+		context = open_device(list[0]);
+	if (context) {
+		table->count =
+			query(context, table->entries, GIDS_MAX, 0, sizeof(table->entries[0]));
+		close_device(context);
+	}
 	free_list(list);
 }
 
@@ -102,45 +100,38 @@ static bool entry_write(const char *port, ssize_t index, const union ibv_gid *gi
 	       file_write(port, "gids", index, text);
 }
 
-static bool used_write(const char *port, ssize_t index, const struct ibv_gid_entry *entry)
-{
-	const char *type = entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2\n" : "IB/RoCE v1\n";
-	char interface[IF_NAMESIZE + 1];
-
-	if (!if_indextoname(entry->ndev_ifindex, interface))
-		interface[0] = '\0'; /* the interface went away since */
-	else
-		strcat(interface, "\n");
-	return entry_write(port, index, &entry->gid, type, interface);
-}
-
-/* Removes the files that an earlier, longer table had behind this one. */
-static void rest_remove(const char *port, ssize_t count)
-{
-	static const char *const kinds[] = { "gids", "gid_attrs/types", "gid_attrs/ndevs" };
-	char path[PATH_MAX];
-
-	for (ssize_t index = count; index < GIDS_MAX; index++)
-		for (int kind = 0; kind < 3; kind++)
-			if (snprintf(path, sizeof(path), "%s/%s/%zd", port, kinds[kind], index) <
-			    PATH_MAX)
-				(void)unlink(path);
-}
-
 bool aw_paths_gids(const char *port, const char *dir)
 {
+	static const char *const kinds[] = { "gids", "gid_attrs/types", "gid_attrs/ndevs" };
 	static const union ibv_gid none;
 	static struct table table;
+	char interface[IF_NAMESIZE + 1], path[PATH_MAX];
 	bool done = true;
 
 	table_read(dir, &table);
-	for (ssize_t i = 0; i < table.count && done; i++)
-		done = used_write(port, i, &table.entries[i]);
+	for (ssize_t i = 0; i < table.count && done; i++) {
+		const struct ibv_gid_entry *entry = &table.entries[i];
+		bool is_v2 = entry->gid_type == IBV_GID_TYPE_ROCE_V2;
+
+		if (!if_indextoname(entry->ndev_ifindex, interface))
+			interface[0] = '\0'; /* the interface went away since */
+		else
+			strcat(interface, "\n");
+		done = entry_write(port, i, &entry->gid, is_v2 ? "RoCE v2\n" : "IB/RoCE v1\n",
+				   interface);
+	}
 	if (table.count <= 0) {
 		table.count = 1; /* a table has one entry at least */
 		done = entry_write(port, 0, &none, "", "");
 	}
-	if (done)
-		rest_remove(port, table.count);
-	return done;
+	if (!done)
+		return false;
+
+	/* An earlier, longer table has files behind this one. */
+	for (ssize_t index = table.count; index < GIDS_MAX; index++)
+		for (int kind = 0; kind < 3; kind++)
+			if (snprintf(path, sizeof(path), "%s/%s/%zd", port, kinds[kind], index) <
+			    PATH_MAX)
+				(void)unlink(path);
+	return true;
 }

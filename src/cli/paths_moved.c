@@ -43,23 +43,17 @@ void *aw_paths_next(const char *name)
 	return found;
 }
 
-static bool is_unused_entry(int fd, const char *path)
-{
-	struct stat file;
-
-	return strstr(path, "/infiniband/") && strstr(path, "/gid_attrs/") &&
-	       fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size == 0;
-}
-
 /*
  * Replaces the file of an unused entry by an epoll set, whose read(2) is always EINVAL. If none can
  * be made, the file stays.
  */
 int aw_paths_opened(int fd, const char *path)
 {
+	struct stat file;
 	int set;
 
-	if (fd < 0 || !path || !is_unused_entry(fd, path))
+	if (fd < 0 || !path || !strstr(path, "/infiniband/") || !strstr(path, "/gid_attrs/") ||
+	    fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size != 0)
 		return fd;
 	set = epoll_create1(EPOLL_CLOEXEC);
 	if (set >= 0) {
