@@ -53,21 +53,16 @@ static void *allocate(void *old, size_t size)
 	exit(CLI_FAILED);
 }
 
-// Appends a field at end, without bytes below lowest, and returns the place behind it.
-static char *put_field(char *end, const char *field, char lowest)
-{
-	for (; *field; field++)
-		*end++ = *field >= lowest && *field <= '~' ? *field : '?';
-	*end++ = '\0';
-	return end;
-}
-
 void aw_sheet_add(struct sheet *sheet, const struct sheet_row *row)
 {
-	char text[sizeof(row->fields)], *end = text;
+	char text[sizeof(row->fields)], *end = text, lowest = sheet->has_words ? '!' : ' ';
 
-	for (size_t i = 0; i < sheet->column_count; i++)
-		end = put_field(end, row->fields[i], sheet->has_words ? '!' : ' ');
+	// A byte that cannot be shown, or a blank in a sheet of words, becomes a question mark.
+	for (size_t i = 0; i < sheet->column_count; i++) {
+		for (const char *field = row->fields[i]; *field; field++)
+			*end++ = *field >= lowest && *field <= '~' ? *field : '?';
+		*end++ = '\0';
+	}
 	if (sheet->count == sheet->room) {
 		sheet->room = sheet->room ? 2 * sheet->room : 64;
 		sheet->rows = allocate(sheet->rows, sheet->room * sizeof(*sheet->rows));
@@ -97,18 +92,6 @@ static bool is_shown(const struct sheet *sheet, size_t column)
 {
 	return sheet->columns[column].title &&
 	       (sheet->has_rates || !sheet->columns[column].is_rate);
-}
-
-// Of the terminal; 0: the output is none.
-static size_t find_width(void)
-{
-	struct winsize size = { 0 };
-
-	if (!isatty(STDOUT_FILENO))
-		return 0;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-		return WIDTH_USUAL;
-	return size.ws_col;
 }
 
 // A table that stands for the sheet, or for a part of it: the names, and the columns from first on, before end.
@@ -161,22 +144,15 @@ static void print_field(const struct sheet_part *part, size_t column, const char
 	*gap = GAP + (part->sheet->columns[column].is_number ? 0 : (size_t)(width - len));
 }
 
-static void print_row(const struct sheet_part *part, const char *field)
-{
-	size_t gap = 0;
-
-	for (size_t i = 0; i < part->sheet->column_count; i++) {
-		print_field(part, i, field, &gap);
-		field += strlen(field) + 1;
-	}
-	putchar('\n');
-}
-
 void aw_sheet_print(const struct sheet *sheet)
 {
-	size_t widths[SHEET_COLUMNS_MAX], width = find_width();
+	size_t widths[SHEET_COLUMNS_MAX], width = 0; // 0: the output is no terminal
 	struct sheet_part part = { sheet, widths, sheet->name_count, 0 };
+	struct winsize size = { 0 };
 
+	if (isatty(STDOUT_FILENO))
+		width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col
+										    : WIDTH_USUAL;
 	measure(sheet, widths);
 	if (sheet->title)
 		puts(sheet->title);
@@ -188,8 +164,16 @@ void aw_sheet_print(const struct sheet *sheet)
 			if (is_in(&part, i))
 				print_field(&part, i, sheet->columns[i].title, &gap);
 		putchar('\n');
-		for (size_t row = 0; row < sheet->count; row++)
-			print_row(&part, sheet->rows[row]);
+		for (size_t row = 0; row < sheet->count; row++) {
+			const char *field = sheet->rows[row];
+
+			gap = 0;
+			for (size_t i = 0; i < sheet->column_count; i++) {
+				print_field(&part, i, field, &gap);
+				field += strlen(field) + 1;
+			}
+			putchar('\n');
+		}
 	}
 }
 

@@ -26,40 +26,35 @@ struct stat_options {
 	double seconds; // between two looks; 0: one look
 };
 
-static bool take_seconds(const char *text, double *seconds)
-{
-	char *end = NULL;
-
-	*seconds = text ? strtod(text, &end) : 0;
-	if (text && end != text && !*end && isfinite(*seconds) && *seconds >= 0.1 &&
-	    *seconds <= SECONDS_MAX)
-		return true;
-	fprintf(stderr, STAT_WHO ": --watch needs a number of seconds, from 0.1 to 86400\n");
-	return false;
-}
-
-static bool take_word(char ***arg, struct stat_options *options)
-{
-	const char *value;
-
-	if (!strcmp(**arg, "--json"))
-		return options->json = true;
-	if (aw_launch_value(arg, "--watch", &value))
-		return take_seconds(value, &options->seconds);
-	if (***arg != '-')
-		return aw_process_number(STAT_WHO, **arg, &options->pid);
-	options->helped = aw_cli_help_asked(&aw_cli_stat, **arg);
-	if (!options->helped)
-		fprintf(stderr, STAT_WHO ": unknown argument '%s': see 'anywarp help stat'\n",
-			**arg);
-	return false;
-}
-
 static bool parse(char **argv, struct stat_options *options)
 {
-	for (char **arg = argv + 1; *arg; arg++)
-		if (!take_word(&arg, options))
+	for (char **arg = argv + 1; *arg; arg++) {
+		const char *value;
+		char *end = NULL;
+
+		if (!strcmp(*arg, "--json")) {
+			options->json = true;
+		} else if (aw_launch_value(&arg, "--watch", &value)) {
+			options->seconds = value ? strtod(value, &end) : 0;
+			if (!value || end == value || *end || !isfinite(options->seconds) ||
+			    options->seconds < 0.1 || options->seconds > SECONDS_MAX) {
+				fprintf(stderr, STAT_WHO
+					": --watch needs a number of seconds, from 0.1 to 86400\n");
+				return false;
+			}
+		} else if (**arg != '-') {
+			if (!aw_process_number(STAT_WHO, *arg, &options->pid))
+				return false;
+		} else {
+			options->helped = aw_cli_help_asked(&aw_cli_stat, *arg);
+			if (!options->helped)
+				fprintf(stderr,
+					STAT_WHO
+					": unknown argument '%s': see 'anywarp help stat'\n",
+					*arg);
 			return false;
+		}
+	}
 	return true;
 }
 
@@ -147,20 +142,6 @@ static bool has_ended(pid_t pid)
 	return !name_end || !strncmp(name_end, ") Z", 3) || !strncmp(name_end, ") X", 3);
 }
 
-// Looks again. False: the process named has ended, or there was an error; *right tells which.
-static bool look_again(const struct stat_options *options, struct stat_rates *rates, bool *right)
-{
-	bool found;
-
-	*right = print_once(options, rates, false, &found);
-	if (!options->pid || found || !*right)
-		return *right;
-	if (has_ended(options->pid))
-		return false;
-	*right = print_once(options, rates, true, &found); // prints what is wrong
-	return *right;
-}
-
 static int stat_command(int argc, char **argv)
 {
 	struct stat_options options = { 0 };
@@ -173,13 +154,20 @@ static int stat_command(int argc, char **argv)
 	if (!aw_process_can_look(STAT_WHO))
 		return CLI_FAILED;
 	right = print_once(&options, &rates, true, &found);
-	if (options.seconds > 0 && right)
-		do {
-			struct timespec time = { .tv_sec = (time_t)options.seconds };
+	while (options.seconds > 0 && right) {
+		struct timespec time = { .tv_sec = (time_t)options.seconds };
 
-			time.tv_nsec = (long)((options.seconds - (double)time.tv_sec) * 1e9);
-			nanosleep(&time, NULL);
-		} while (!ferror(stdout) && look_again(&options, &rates, &right));
+		time.tv_nsec = (long)((options.seconds - (double)time.tv_sec) * 1e9);
+		nanosleep(&time, NULL);
+		if (ferror(stdout))
+			break;
+		right = print_once(&options, &rates, false, &found);
+		if (right && options.pid && !found) {
+			if (has_ended(options.pid))
+				break;
+			right = print_once(&options, &rates, true, &found); // prints what is wrong
+		}
+	}
 	aw_stat_rates_fini(&rates);
 	return right ? CLI_OK : CLI_FAILED;
 }

@@ -225,16 +225,6 @@ static const char *qp_waits(const struct aw_stat_qp *qp)
 	return waits & AW_STAT_WAITS_ROOM ? "peer" : "";
 }
 
-static void print_socket(struct sheet_row *row, const struct aw_sockdiag_conn *conn)
-{
-	aw_sheet_put_address(row, QP_LOCAL, conn->ipv6, conn->local, conn->local_port);
-	aw_sheet_put_address(row, QP_PEER, conn->ipv6, conn->peer, conn->peer_port);
-	if (!conn->counted)
-		return;
-	aw_sheet_put(row, QP_RTT, conn->rtt_us);
-	aw_sheet_put(row, QP_RETRANSMITS, conn->retransmits);
-}
-
 // A socket that is closed, or of which the kernel does not tell, has the peer that the process noted.
 static void print_ends(struct sheet_row *row, const struct visit *visit,
 		       const struct aw_stat_qp *qp)
@@ -242,11 +232,17 @@ static void print_ends(struct sheet_row *row, const struct visit *visit,
 	const struct aw_sockdiag_conn *conn =
 		aw_stat_sockets_find(&visit->look->sockets, visit->pid, qp->fd);
 
-	if (conn)
-		print_socket(row, conn);
-	else if (qp->peer_family != AF_UNSPEC)
+	if (conn) {
+		aw_sheet_put_address(row, QP_LOCAL, conn->ipv6, conn->local, conn->local_port);
+		aw_sheet_put_address(row, QP_PEER, conn->ipv6, conn->peer, conn->peer_port);
+	} else if (qp->peer_family != AF_UNSPEC) {
 		aw_sheet_put_address(row, QP_PEER, qp->peer_family == AF_INET6, qp->peer,
 				     qp->peer_port);
+	}
+	if (conn && conn->counted) {
+		aw_sheet_put(row, QP_RTT, conn->rtt_us);
+		aw_sheet_put(row, QP_RETRANSMITS, conn->retransmits);
+	}
 }
 
 static void print_rates(struct sheet_row *row, const struct visit *visit,

@@ -28,21 +28,6 @@ void aw_stat_rates_begin(struct stat_rates *rates)
 	rates->now.ns = aw_now_ns();
 }
 
-// Without memory the rates of the next look are not known.
-static void note(struct stat_counted *now, const struct stat_counts *counts)
-{
-	if (now->count == now->room) {
-		size_t room = now->room ? 2 * now->room : 64;
-		struct stat_counts *qps = realloc(now->qps, room * sizeof(*qps));
-
-		if (!qps)
-			return;
-		now->qps = qps;
-		now->room = room;
-	}
-	now->qps[now->count++] = *counts;
-}
-
 bool aw_stat_rates_take(struct stat_rates *rates, pid_t pid, const struct aw_stat_qp *qp,
 			uint64_t a_second[STAT_RATES])
 {
@@ -56,8 +41,21 @@ bool aw_stat_rates_take(struct stat_rates *rates, pid_t pid, const struct aw_sta
 	};
 	double seconds = (double)(rates->now.ns - rates->before.ns) / NS;
 	const struct stat_counts *before = NULL;
+	struct stat_counted *now = &rates->now;
 
-	note(&rates->now, &counts);
+	if (now->count == now->room) {
+		size_t room = now->room ? 2 * now->room : 64;
+		struct stat_counts *qps = realloc(now->qps, room * sizeof(*qps));
+
+		if (qps) {
+			now->qps = qps;
+			now->room = room;
+		}
+	}
+	// Without memory the rates of the next look are not known.
+	if (now->count < now->room)
+		now->qps[now->count++] = counts;
+
 	if (rates->before.count > 0 && seconds > 0)
 		before = bsearch(&counts, rates->before.qps, rates->before.count, sizeof(counts),
 				 compare);

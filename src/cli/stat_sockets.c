@@ -43,28 +43,10 @@ static void ask_kernel(struct stat_sockets *sockets)
 		qsort(sockets->conns, sockets->count, sizeof(*sockets->conns), compare);
 }
 
-// Only root may enter another network namespace. Others get nothing.
-static void ask_kernel_within(struct stat_sockets *sockets, const char *path)
-{
-	int there = open(path, O_RDONLY | O_CLOEXEC);
-	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-
-	if (there >= 0 && own >= 0 && setns(there, CLONE_NEWNET) == 0) {
-		ask_kernel(sockets);
-		if (setns(own, CLONE_NEWNET) != 0)
-			fprintf(stderr,
-				STAT_WHO ": cannot return from the network namespace %s: %s\n",
-				path, strerror(errno));
-	}
-	if (there >= 0)
-		close(there);
-	if (own >= 0)
-		close(own);
-}
-
 void aw_stat_sockets_load(struct stat_sockets *sockets, pid_t pid)
 {
 	struct stat ours, theirs;
+	int there, own;
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
@@ -78,10 +60,25 @@ void aw_stat_sockets_load(struct stat_sockets *sockets, pid_t pid)
 	sockets->ino = theirs.st_ino;
 	if (!theirs.st_ino)
 		return;
-	if (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino)
+	if (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino) {
 		ask_kernel(sockets);
-	else
-		ask_kernel_within(sockets, path);
+		return;
+	}
+
+	// Only root may enter another network namespace. Others get nothing.
+	there = open(path, O_RDONLY | O_CLOEXEC);
+	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (there >= 0 && own >= 0 && setns(there, CLONE_NEWNET) == 0) {
+		ask_kernel(sockets);
+		if (setns(own, CLONE_NEWNET) != 0)
+			fprintf(stderr,
+				STAT_WHO ": cannot return from the network namespace %s: %s\n",
+				path, strerror(errno));
+	}
+	if (there >= 0)
+		close(there);
+	if (own >= 0)
+		close(own);
 }
 
 const struct aw_sockdiag_conn *aw_stat_sockets_find(const struct stat_sockets *sockets, pid_t pid,
