@@ -95,53 +95,30 @@ bool aw_sockets_library_in(const char *dir)
 	return len > 0 && (size_t)len < sizeof(path) && access(path, R_OK) == 0;
 }
 
-static bool check_library(const char *dir)
-{
-	if (aw_sockets_library_in(dir))
-		return true;
-	fprintf(stderr,
-		SOCKETS_WHO ": no " SOCKETS_LIB " in %s: build it ('./dev build') or install "
-			    "anywarp again\n",
-		dir);
-	return false;
-}
-
 static bool set_environment(const struct sockets_options *options)
 {
 	char dir[PATH_MAX];
 
-	if (!aw_launch_environment(&options->launch, dir) || !check_library(dir) ||
-	    !aw_launch_preload(SOCKETS_WHO, dir, SOCKETS_LIB))
+	if (!aw_launch_environment(&options->launch, dir))
 		return false;
-	if (!options->rules.text)
-		return true;
-	if (setenv(AW_XS_RULES_ENV, options->rules.text, 1) == 0)
+	if (!aw_sockets_library_in(dir)) {
+		fprintf(stderr,
+			SOCKETS_WHO ": no " SOCKETS_LIB " in %s: build it ('./dev build') or "
+				    "install anywarp again\n",
+			dir);
+		return false;
+	}
+	if (!aw_launch_preload(SOCKETS_WHO, dir, SOCKETS_LIB))
+		return false;
+	if (!options->rules.text || setenv(AW_XS_RULES_ENV, options->rules.text, 1) == 0)
 		return true;
 	fprintf(stderr, SOCKETS_WHO ": cannot set the environment: out of memory\n");
 	return false;
 }
 
-// Refuses a program whose sockets would be plain TCP where a rule says that they are never so.
-static bool check_program(const struct sockets_rules *rules, const char *program)
-{
-	const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program, *why;
-
-	if (!aw_sockets_rules_may_iwarp(rules, program))
-		return true;
-	why = aw_sockets_unseen(program);
-	if (!why)
-		return true;
-	fprintf(stderr,
-		SOCKETS_WHO
-		": a rule says 'on', and the sockets of '%s' would be plain TCP: %s: leave them to "
-		"TCP by --rule 'off program=%s' before the others\n",
-		program, why, name);
-	return false;
-}
-
 static int do_as_told(struct sockets_options *options)
 {
-	const char *text = getenv(AW_XS_RULES_ENV);
+	const char *text = getenv(AW_XS_RULES_ENV), *program = *options->command, *why;
 
 	if (options->status)
 		return aw_sockets_status(options->pid);
@@ -151,13 +128,24 @@ static int do_as_told(struct sockets_options *options)
 		return CLI_USAGE;
 	if (options->check)
 		return check(&options->rules);
-	if (!*options->command) {
+	if (!program) {
 		fprintf(stderr, SOCKETS_WHO ": no program to run: for example "
 					    "'anywarp sockets -- iperf3 -s'\n");
 		return CLI_USAGE;
 	}
-	if (!check_program(&options->rules, *options->command))
+	// A program is refused whose sockets would be plain TCP where a rule says that they are never so.
+	why = aw_sockets_rules_may_iwarp(&options->rules, program) ? aw_sockets_unseen(program)
+								   : NULL;
+	if (why) {
+		const char *slash = strrchr(program, '/');
+
+		fprintf(stderr,
+			SOCKETS_WHO
+			": a rule says 'on', and the sockets of '%s' would be plain TCP: %s: leave "
+			"them to TCP by --rule 'off program=%s' before the others\n",
+			program, why, slash ? slash + 1 : program);
 		return CLI_USAGE;
+	}
 	if (!set_environment(options))
 		return CLI_RUN_FAILED;
 	return aw_launch_exec(&options->launch, options->command);

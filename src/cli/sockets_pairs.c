@@ -117,43 +117,34 @@ static void read_words(const char *text, unsigned port, struct end_address *end)
 	end->port = (uint16_t)port;
 }
 
-static void note_tcp(struct pair_rows *pairs, bool ipv6, const char *line)
-{
-	char local[33], peer[33];
-	unsigned local_port, peer_port, state;
-	uint64_t ino;
-
-	if (sscanf(line, TCP_LINE, local, &local_port, peer, &peer_port, &state, &ino) != 6 || !ino)
-		return;
-	for (size_t i = 0; i < pairs->count; i++) {
-		struct pair_row *pair = &pairs->list[i];
-
-		if (pair->tcp_ino != ino)
-			continue;
-		pair->tcp_ino = 0;
-		pair->state = state;
-		pair->ipv6 = ipv6;
-		read_words(local, local_port, &pair->local);
-		read_words(peer, peer_port, &pair->peer);
-	}
-}
-
+// Writes the addresses and states of the sockets of which only the inode is known.
 static void read_tcp(struct pair_rows *pairs, pid_t pid, bool ipv6)
 {
 	FILE *table = open_table(pid, ipv6 ? "tcp6" : "tcp");
-	char line[256];
+	char line[256], local[33], peer[33];
+	unsigned local_port, peer_port, state;
+	uint64_t ino;
 
-	while (table && fgets(line, sizeof(line), table))
-		note_tcp(pairs, ipv6, line);
+	while (table && fgets(line, sizeof(line), table)) {
+		int count =
+			sscanf(line, TCP_LINE, local, &local_port, peer, &peer_port, &state, &ino);
+
+		if (count != 6 || !ino)
+			continue;
+		for (size_t i = 0; i < pairs->count; i++) {
+			struct pair_row *pair = &pairs->list[i];
+
+			if (pair->tcp_ino != ino)
+				continue;
+			pair->tcp_ino = 0;
+			pair->state = state;
+			pair->ipv6 = ipv6;
+			read_words(local, local_port, &pair->local);
+			read_words(peer, peer_port, &pair->peer);
+		}
+	}
 	if (table)
 		fclose(table);
-}
-
-static const char *mode_of(enum aw_plain why)
-{
-	if (why == AW_PLAIN_OFF)
-		return "off";
-	return why == AW_PLAIN_BEYOND ? "" : "auto"; // that one may have been in on
 }
 
 static void list_pair(pid_t pid, int fd, const struct pair_row *pair, struct sheet *table)
@@ -164,7 +155,10 @@ static void list_pair(pid_t pid, int fd, const struct pair_row *pair, struct she
 		return; // it is no connection any more
 	aw_sheet_put(&row, SOCKETS_FD, (uint64_t)fd);
 	strcpy(row.fields[SOCKETS_KIND], pair->why ? "tcp" : "pair");
-	strcpy(row.fields[SOCKETS_MODE], mode_of(pair->why));
+	// A connection whose fd is beyond the table may have been in on.
+	strcpy(row.fields[SOCKETS_MODE], pair->why == AW_PLAIN_OFF	? "off"
+					 : pair->why == AW_PLAIN_BEYOND ? ""
+									: "auto");
 	strcpy(row.fields[SOCKETS_STATE],
 	       pair->why ? aw_sockets_state(pair->state) : "established");
 	if (pair->why)
@@ -203,25 +197,13 @@ static void note_plain(struct pair_rows *pairs, DIR *fds, const struct sockets_p
 	rewinddir(fds);
 }
 
-static void list_fds(const struct pair_rows *pairs, pid_t pid, DIR *fds, struct sheet *table)
-{
-	const struct pair_row *pair;
-	struct dirent *entry;
-	uint64_t ino;
-
-	while ((entry = readdir(fds))) {
-		if (!aw_sockdiag_fd(dirfd(fds), entry->d_name, &ino))
-			continue;
-		pair = find_row(pairs, ino);
-		if (pair)
-			list_pair(pid, atoi(entry->d_name), pair, table);
-	}
-}
-
 void aw_sockets_pairs(pid_t pid, struct sheet *table, struct sockets_plain *plain)
 {
 	struct pair_rows pairs = { 0 };
+	const struct pair_row *pair;
+	struct dirent *entry;
 	char path[32];
+	uint64_t ino;
 	DIR *fds;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
@@ -234,7 +216,13 @@ void aw_sockets_pairs(pid_t pid, struct sheet *table, struct sockets_plain *plai
 	if (pairs.count) {
 		read_tcp(&pairs, pid, false);
 		read_tcp(&pairs, pid, true);
-		list_fds(&pairs, pid, fds, table);
+	}
+	while (pairs.count && (entry = readdir(fds))) {
+		if (!aw_sockdiag_fd(dirfd(fds), entry->d_name, &ino))
+			continue;
+		pair = find_row(&pairs, ino);
+		if (pair)
+			list_pair(pid, atoi(entry->d_name), pair, table);
 	}
 	closedir(fds);
 	free(pairs.list);

@@ -54,22 +54,10 @@ static bool is_seen(struct sockets_plain *plain, ino_t ino)
 	return !longer;
 }
 
-static void read_notes(struct sockets_plain *plain, int fd, ino_t ino)
-{
-	uint32_t counts[AW_PLAIN_REASONS];
-
-	if (pread(fd, plain->places, sizeof(plain->places), 0) != sizeof(plain->places))
-		memset(plain->places, 0, sizeof(plain->places));
-	if (is_seen(plain, ino) || pread(fd, counts, sizeof(counts),
-					 offsetof(struct aw_plain_table, counts)) != sizeof(counts))
-		return;
-	for (size_t i = 0; i < AW_PLAIN_REASONS; i++)
-		plain->counts[i] += counts[i];
-}
-
 void aw_sockets_plain_read(struct sockets_plain *plain, int fds)
 {
 	int again = openat(fds, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	uint32_t counts[AW_PLAIN_REASONS];
 	DIR *links = again >= 0 ? fdopendir(again) : NULL;
 	struct dirent *entry;
 	struct stat file;
@@ -78,7 +66,13 @@ void aw_sockets_plain_read(struct sockets_plain *plain, int fds)
 	while (links && fd < 0 && (entry = readdir(links)))
 		fd = open_notes(fds, entry->d_name, &file);
 	if (fd >= 0) {
-		read_notes(plain, fd, file.st_ino);
+		if (pread(fd, plain->places, sizeof(plain->places), 0) != sizeof(plain->places))
+			memset(plain->places, 0, sizeof(plain->places));
+		if (!is_seen(plain, file.st_ino) &&
+		    pread(fd, counts, sizeof(counts), offsetof(struct aw_plain_table, counts)) ==
+			    sizeof(counts))
+			for (size_t i = 0; i < AW_PLAIN_REASONS; i++)
+				plain->counts[i] += counts[i];
 		close(fd);
 	}
 	if (links)

@@ -57,41 +57,32 @@ static bool has_note_of_go(int fd, const ElfW(Phdr) * header)
 	return false;
 }
 
-// Judges an ELF file; any other file is an interpreter's, or the exec's to refuse.
-static const char *judge_elf(int fd)
-{
-	struct elf elf;
-
-	if (!aw_elf_read(fd, &elf))
-		return NULL;
-	for (size_t i = 0; i < elf.count; i++)
-		if (elf.headers[i].p_type == PT_NOTE && has_note_of_go(fd, &elf.headers[i]))
-			return "it is a Go program, which makes its own system calls";
-	return aw_elf_has_interpreter(&elf) ? NULL
-					    : "it is linked statically, and so loads no library";
-}
-
-static const char *judge_rights(int fd)
-{
-	struct stat file;
-
-	if (fstat(fd, &file) != 0)
-		return NULL;
-	if ((file.st_mode & S_ISUID && file.st_uid != geteuid()) ||
-	    (file.st_mode & S_ISGID && file.st_mode & S_IXGRP && file.st_gid != getegid()) ||
-	    (geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0))
-		return "it runs with other rights, and the loader ignores LD_PRELOAD then";
-	return NULL;
-}
-
 const char *aw_sockets_unseen(const char *program)
 {
 	int fd = open_program(program);
-	const char *why = fd < 0 ? NULL : judge_rights(fd);
+	const char *why = NULL;
+	bool is_go = false;
+	struct stat file;
+	struct elf elf;
 
-	if (fd >= 0 && !why)
-		why = judge_elf(fd);
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &file) == 0 &&
+	    ((file.st_mode & S_ISUID && file.st_uid != geteuid()) ||
+	     (file.st_mode & S_ISGID && file.st_mode & S_IXGRP && file.st_gid != getegid()) ||
+	     (geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0)))
+		why = "it runs with other rights, and the loader ignores LD_PRELOAD then";
+
+	// A file that is not ELF is an interpreter's, or the exec's to refuse.
+	if (!why && aw_elf_read(fd, &elf)) {
+		for (size_t i = 0; i < elf.count && !is_go; i++)
+			is_go = elf.headers[i].p_type == PT_NOTE &&
+				has_note_of_go(fd, &elf.headers[i]);
+		if (is_go)
+			why = "it is a Go program, which makes its own system calls";
+		else if (!aw_elf_has_interpreter(&elf))
+			why = "it is linked statically, and so loads no library";
+	}
+	close(fd);
 	return why;
 }

@@ -31,33 +31,31 @@ static struct aw_xs_rules *read_text(const char *source, const char *text)
 	return NULL;
 }
 
-// Appends a line for each rule.
-static bool append(struct sockets_rules *all, const struct aw_xs_rules *rules)
-{
-	size_t count = aw_xs_rules_count(rules);
-	char *text = realloc(all->text, all->len + count * AW_XS_RULE_TEXT_MAX + 1);
-
-	if (!text)
-		return out_of_memory();
-	all->text = text;
-	text[all->len] = '\0';
-	for (size_t i = 0; i < count; i++) {
-		aw_xs_rules_print(rules, i, text + all->len);
-		all->len += strlen(text + all->len);
-		memcpy(text + all->len, "\n", 2);
-		all->len++;
-	}
-	return true;
-}
-
 bool aw_sockets_rules_add(struct sockets_rules *all, const char *source, const char *text)
 {
 	struct aw_xs_rules *rules = read_text(source, text);
-	bool fits = rules && append(all, rules);
+	char *longer;
+	size_t count;
+	bool fits;
 
-	aw_xs_rules_destroy(rules);
-	if (!fits)
+	if (!rules)
 		return false;
+	count = aw_xs_rules_count(rules);
+	longer = realloc(all->text, all->len + count * AW_XS_RULE_TEXT_MAX + 1);
+	if (!longer) {
+		aw_xs_rules_destroy(rules);
+		return out_of_memory();
+	}
+	all->text = longer;
+	longer[all->len] = '\0';
+	for (size_t i = 0; i < count; i++) {
+		aw_xs_rules_print(rules, i, longer + all->len);
+		all->len += strlen(longer + all->len);
+		memcpy(longer + all->len, "\n", 2);
+		all->len++;
+	}
+	aw_xs_rules_destroy(rules);
+
 	/* Sources that are right alone may be too much together. */
 	rules = read_text("all rules", all->text);
 	fits = rules != NULL;
@@ -71,9 +69,9 @@ static bool cannot_read(const char *path, int error)
 	return false;
 }
 
-// Fills text, of AW_XS_RULES_TEXT_MAX + 1 bytes; a text that is too long is still too long in it.
-static bool read_file(const char *path, char *text)
+bool aw_sockets_rules_read(struct sockets_rules *all, const char *path)
 {
+	static char text[AW_XS_RULES_TEXT_MAX + 1];
 	FILE *file = fopen(path, "re");
 	size_t len;
 	int error;
@@ -81,6 +79,7 @@ static bool read_file(const char *path, char *text)
 	if (!file)
 		return cannot_read(path, errno);
 	errno = 0;
+	// Of a text that is too long so much is read that it still is.
 	len = fread(text, 1, AW_XS_RULES_TEXT_MAX, file);
 	error = ferror(file) ? errno : 0;
 	fclose(file);
@@ -88,16 +87,9 @@ static bool read_file(const char *path, char *text)
 		return cannot_read(path, error);
 	text[len] = '\0';
 	if (strlen(text) == len)
-		return true;
+		return aw_sockets_rules_add(all, path, text);
 	fprintf(stderr, SOCKETS_WHO ": %s is no text: it has a NUL byte in it\n", path);
 	return false;
-}
-
-bool aw_sockets_rules_read(struct sockets_rules *all, const char *path)
-{
-	static char text[AW_XS_RULES_TEXT_MAX + 1];
-
-	return read_file(path, text) && aw_sockets_rules_add(all, path, text);
 }
 
 bool aw_sockets_rules_may_iwarp(const struct sockets_rules *all, const char *program)

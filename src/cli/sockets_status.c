@@ -59,12 +59,6 @@ bool aw_sockets_fail(const char *format, ...)
 	return false;
 }
 
-static bool read_pid(const char *text, pid_t *pid)
-{
-	return aw_process_parse(text, pid) ||
-	       aw_sockets_fail("--status needs the number of a process, not '%s'", text);
-}
-
 // The directory of a process in /proc belongs to its effective user.
 static bool find_owner(pid_t pid, uid_t *owner)
 {
@@ -110,20 +104,6 @@ static bool has_library(pid_t pid)
 		found = strstr(line, SOCKETS_LIB);
 	fclose(maps);
 	return found;
-}
-
-// The peer, which is the process or its proxy process, has to belong to the user whose process was
-// asked.
-static bool check_peer(int fd, uid_t owner)
-{
-	struct ucred peer = { 0 };
-	socklen_t len = sizeof(peer);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == owner)
-		return true;
-	return aw_sockets_fail(
-		"it is process %d of uid %u that answers, and not uid %u: do not believe it",
-		(int)peer.pid, (unsigned)peer.uid, (unsigned)owner);
 }
 
 // Adds a line of eight fields to the table. A line with another number of fields is wrong.
@@ -225,17 +205,6 @@ enum ask_outcome {
 	NOBODY,
 };
 
-// Writes the place of a proxy process of owner's in its XDG_RUNTIME_DIR, which we take to be ours. False: there is none.
-static bool runtime_directory(uid_t owner, char path[PATH_MAX])
-{
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	struct stat dir;
-
-	return runtime &&
-	       snprintf(path, PATH_MAX, "%s/" DIRECTORY, runtime, (unsigned)owner) < PATH_MAX &&
-	       lstat(path, &dir) == 0;
-}
-
 // Lists where else a proxy process of owner's may have put its sockets: in the usual XDG_RUNTIME_DIR, in /tmp, or beside
 // that where somebody else was first there. *sure: how many of them have a fixed name, which no user can have made up.
 static void list_directories(uid_t owner, glob_t *found, size_t *sure)
@@ -255,6 +224,8 @@ static void list_directories(uid_t owner, glob_t *found, size_t *sure)
 static enum ask_outcome ask_at(struct asked *asked, uid_t owner, const char *directory,
 			       struct sheet *table)
 {
+	struct ucred peer = { 0 };
+	socklen_t len = sizeof(peer);
 	int error;
 
 	if (!reach(asked, directory, &error)) {
@@ -264,7 +235,11 @@ static enum ask_outcome ask_at(struct asked *asked, uid_t owner, const char *dir
 				      strerror(error));
 		return FAILED;
 	}
-	if (!check_peer(asked->fd, owner)) {
+	// The peer, which is the process or its proxy process, has to belong to the user whose process was asked.
+	if (getsockopt(asked->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 || peer.uid != owner) {
+		(void)aw_sockets_fail(
+			"it is process %d of uid %u that answers, and not uid %u: do not believe it",
+			(int)peer.pid, (unsigned)peer.uid, (unsigned)owner);
 		close(asked->fd);
 		return FAILED;
 	}
@@ -284,16 +259,21 @@ static void complain(const char *directory, uid_t owner, char complaint[COMPLAIN
 static enum ask_outcome ask_owners(struct asked *asked, uid_t owner, struct sheet *table,
 				   char complaint[COMPLAINT_BYTES])
 {
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	enum ask_outcome outcome = NOBODY;
-	char runtime[PATH_MAX];
+	char path[PATH_MAX];
+	struct stat dir;
 	size_t sure = 0;
 	glob_t found;
 
-	if (runtime_directory(owner, runtime)) {
-		if (is_owners(runtime, owner))
-			outcome = ask_at(asked, owner, runtime, table);
+	// A proxy process of owner's has its place in its XDG_RUNTIME_DIR, which we take to be ours.
+	if (runtime &&
+	    snprintf(path, sizeof(path), "%s/" DIRECTORY, runtime, (unsigned)owner) < PATH_MAX &&
+	    lstat(path, &dir) == 0) {
+		if (is_owners(path, owner))
+			outcome = ask_at(asked, owner, path, table);
 		else
-			complain(runtime, owner, complaint);
+			complain(path, owner, complaint);
 	}
 	list_directories(owner, &found, &sure);
 	for (size_t i = 0; i < found.gl_pathc && outcome == NOBODY; i++) {
@@ -319,18 +299,6 @@ static enum ask_outcome ask(pid_t pid, uid_t owner, struct sheet *table,
 	return outcome;
 }
 
-// Reports that the process has no record, and that no process answers for it.
-static bool report_nothing(pid_t pid)
-{
-	if (!has_library(pid))
-		return aw_sockets_fail(
-			"process %d does not run under 'anywarp sockets': start it so, or with " SOCKETS_LIB
-			" in LD_PRELOAD",
-			(int)pid);
-	printf("process %d has no socket in mode on or auto\n", (int)pid);
-	return true;
-}
-
 static int list_one(pid_t pid, uid_t owner, struct sheet *table, struct sockets_plain *plain)
 {
 	char complaint[COMPLAINT_BYTES] = "";
@@ -340,8 +308,13 @@ static int list_one(pid_t pid, uid_t owner, struct sheet *table, struct sockets_
 	aw_sockets_pairs(pid, table, plain);
 	if (outcome == NOBODY && complaint[0])
 		right = aw_sockets_fail("%s", complaint);
+	else if (outcome == NOBODY && right && table->count == 0 && !has_library(pid))
+		right = aw_sockets_fail(
+			"process %d does not run under 'anywarp sockets': start it so, or with " SOCKETS_LIB
+			" in LD_PRELOAD",
+			(int)pid);
 	else if (outcome == NOBODY && right && table->count == 0)
-		return report_nothing(pid) ? CLI_OK : CLI_FAILED;
+		printf("process %d has no socket in mode on or auto\n", (int)pid);
 	if (outcome == ANSWERED || table->count > 0)
 		aw_sheet_print(table);
 	return right && outcome != FAILED ? CLI_OK : CLI_FAILED;
@@ -368,17 +341,6 @@ static bool list_process(pid_t pid, uid_t owner, void *arg)
 	return ask(pid, owner, table, complaint) != FAILED && right;
 }
 
-static int list_all(struct status *status)
-{
-	bool right = aw_process_each(SOCKETS_WHO, list_process, status);
-
-	if (right && status->table.count == 0)
-		puts("no process has a socket in mode on or auto");
-	else if (status->table.count > 0)
-		aw_sheet_print(&status->table);
-	return right ? CLI_OK : CLI_FAILED;
-}
-
 int aw_sockets_status(const char *text)
 {
 	static struct status status;
@@ -386,12 +348,24 @@ int aw_sockets_status(const char *text)
 	pid_t pid = 0;
 	int result;
 
-	if (text && !read_pid(text, &pid))
+	if (text && !aw_process_parse(text, &pid)) {
+		(void)aw_sockets_fail("--status needs the number of a process, not '%s'", text);
 		return CLI_USAGE;
+	}
 	if (!aw_process_can_look(SOCKETS_WHO) || (text && !find_owner(pid, &owner)))
 		return CLI_FAILED;
 	status.table = aw_sockets_table_begin();
-	result = text ? list_one(pid, owner, &status.table, &status.plain) : list_all(&status);
+	if (text) {
+		result = list_one(pid, owner, &status.table, &status.plain);
+	} else {
+		bool right = aw_process_each(SOCKETS_WHO, list_process, &status);
+
+		if (right && status.table.count == 0)
+			puts("no process has a socket in mode on or auto");
+		else if (status.table.count > 0)
+			aw_sheet_print(&status.table);
+		result = right ? CLI_OK : CLI_FAILED;
+	}
 	aw_sockets_plain_print(&status.plain);
 	aw_sheet_clear(&status.table);
 	aw_sockets_plain_fini(&status.plain);
