@@ -35,19 +35,6 @@ struct sweep {
 	sigset_t signals;
 };
 
-static bool take_number(const char *who, const char *option, const char *value, unsigned max,
-			unsigned *number)
-{
-	unsigned long read;
-
-	if (!aw_slice_number(aw_slice_of(value), max, &read) || !read) {
-		fprintf(stderr, "%s: %s needs a number from 1 to %u\n", who, option, max);
-		return false;
-	}
-	*number = (unsigned)read;
-	return true;
-}
-
 bool aw_cli_sweep_option(struct cli_sweep *sweep, char ***arg, bool *wrong)
 {
 	const struct {
@@ -63,10 +50,16 @@ bool aw_cli_sweep_option(struct cli_sweep *sweep, char ***arg, bool *wrong)
 
 	*wrong = false;
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		unsigned long number;
+
 		if (!aw_launch_value(arg, numbers[i].name, &value))
 			continue;
-		*wrong = !take_number(sweep->who, numbers[i].name, value, numbers[i].max,
-				      numbers[i].number);
+		*wrong = !aw_slice_number(aw_slice_of(value), numbers[i].max, &number) || !number;
+		if (*wrong)
+			fprintf(stderr, "%s: %s needs a number from 1 to %u\n", sweep->who,
+				numbers[i].name, numbers[i].max);
+		else
+			*numbers[i].number = (unsigned)number;
 		return !*wrong;
 	}
 	if (!aw_launch_value(arg, "--verify", &value))
@@ -78,31 +71,6 @@ bool aw_cli_sweep_option(struct cli_sweep *sweep, char ***arg, bool *wrong)
 			"%s: --verify needs a command of the shell, for example 'cmp a b'\n",
 			sweep->who);
 	return !*wrong;
-}
-
-static unsigned processors(void)
-{
-	cpu_set_t set;
-	int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-
-	return count < JOBS_MAX ? (unsigned)count : JOBS_MAX;
-}
-
-// The time until the first of the runs is late; at least 1 ms.
-static struct timespec time_left(const struct sweep *sweep, const struct sweep_run *runs,
-				 size_t count)
-{
-	int64_t left = 60 * SECOND;
-
-	for (size_t i = 0; sweep->timeout_ns && i < count; i++) {
-		int64_t due = runs[i].start_ns + sweep->timeout_ns - aw_now_ns();
-
-		if (runs[i].pid && !runs[i].is_late && due < left)
-			left = due;
-	}
-	if (left < 1000000)
-		left = 1000000;
-	return (struct timespec){ left / SECOND, left % SECOND };
 }
 
 static void kill_all(struct sweep_run *runs, size_t count)
@@ -132,12 +100,23 @@ static bool has_ended(const struct sweep_run *run)
 	       info.si_pid == run->pid;
 }
 
-// Waits until something happens. The number of a signal that ends the sweep, or 0.
+// Waits until something happens, or the first of the runs is late. The number of a signal that ends the sweep, or 0.
 static int wait_for_news(const struct sweep *sweep, const struct sweep_run *runs, size_t count)
 {
-	struct timespec left = time_left(sweep, runs, count);
-	int got = sigtimedwait(&sweep->signals, NULL, &left);
+	int64_t left_ns = 60 * SECOND;
+	struct timespec left;
+	int got;
 
+	for (size_t i = 0; sweep->timeout_ns && i < count; i++) {
+		int64_t due = runs[i].start_ns + sweep->timeout_ns - aw_now_ns();
+
+		if (runs[i].pid && !runs[i].is_late && due < left_ns)
+			left_ns = due;
+	}
+	if (left_ns < 1000000)
+		left_ns = 1000000;
+	left = (struct timespec){ left_ns / SECOND, left_ns % SECOND };
+	got = sigtimedwait(&sweep->signals, NULL, &left);
 	return got == SIGINT || got == SIGTERM || got == SIGHUP ? got : 0;
 }
 
@@ -207,13 +186,6 @@ static bool plan_runs(struct sweep *sweep)
 	return false;
 }
 
-static void finish_run(struct sweep *sweep, struct sweep_run *run, size_t done)
-{
-	aw_sweep_run_judge(run, &sweep->first);
-	aw_sweep_progress(run, done, sweep->count);
-	aw_sweep_run_remove(run);
-}
-
 // Runs all, as many at a time as the user wants.
 static int run_all(struct sweep *sweep)
 {
@@ -235,22 +207,16 @@ static int run_all(struct sweep *sweep)
 			if (!run->pid)
 				continue;
 			kill_late(sweep, run);
-			if (has_ended(run) && aw_sweep_run_reap(&sweep->options, run))
-				finish_run(sweep, run, ++done);
+			if (!has_ended(run) || !aw_sweep_run_reap(&sweep->options, run))
+				continue;
+			aw_sweep_run_judge(run, &sweep->first);
+			aw_sweep_progress(run, ++done, sweep->count);
+			aw_sweep_run_remove(run);
 		}
 	}
 	aw_sweep_progress_end();
 	kill_all(sweep->runs, begun);
 	return ended_by ? 128 + ended_by : CLI_OK;
-}
-
-static bool any_is_bad(const struct sweep *sweep)
-{
-	for (size_t i = 0; i < sweep->count; i++)
-		if (sweep->runs[i].outcome == SWEEP_CRASHED ||
-		    sweep->runs[i].outcome == SWEEP_HUNG || sweep->runs[i].outcome == SWEEP_LIED)
-			return true;
-	return false;
 }
 
 static int run_sweep(struct sweep *sweep)
@@ -274,7 +240,11 @@ static int run_sweep(struct sweep *sweep)
 	if (status != CLI_OK)
 		return status;
 	aw_sweep_table(&sweep->options, sweep->runs, sweep->count, sweep->left_out);
-	return any_is_bad(sweep) ? CLI_FAILED : CLI_OK;
+	for (size_t i = 0; i < sweep->count; i++)
+		if (sweep->runs[i].outcome == SWEEP_CRASHED ||
+		    sweep->runs[i].outcome == SWEEP_HUNG || sweep->runs[i].outcome == SWEEP_LIED)
+			return CLI_FAILED;
+	return CLI_OK;
 }
 
 int aw_cli_sweep(const struct cli_sweep *options)
@@ -283,8 +253,12 @@ int aw_cli_sweep(const struct cli_sweep *options)
 	sigset_t before;
 	int status;
 
-	if (!sweep.options.jobs)
-		sweep.options.jobs = processors();
+	if (!sweep.options.jobs) {
+		cpu_set_t set;
+		int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+
+		sweep.options.jobs = count < JOBS_MAX ? (unsigned)count : JOBS_MAX;
+	}
 	if (!sweep.options.runs_max)
 		sweep.options.runs_max = SWEEP_RUNS;
 	if (!sweep.options.each_max)

@@ -47,82 +47,29 @@ void aw_sweep_place_write(const struct sweep_place *place, char *text, size_t si
 		snprintf(text, size, "no fault");
 }
 
-static bool make_file(const char *path, off_t size)
+// Gives the process a network of its own with loopback, where it may have one: in a user namespace, too, where the user may not
+// make one of networks alone. The user keeps his number.
+static void own_network(void)
 {
-	int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-	bool made = fd >= 0 && ftruncate(fd, size) == 0;
-
-	if (fd >= 0)
-		close(fd);
-	return made;
-}
-
-static bool make_dir(const char *who, struct sweep_run *run)
-{
-	const char *tmp = getenv("TMPDIR");
-	char path[FILE_MAX];
-	bool made;
-
-	/* A long name is not worth a longer array. */
-	if (!tmp || strlen(tmp) > sizeof(run->dir) - sizeof("/anywarp-sweep.XXXXXX"))
-		tmp = "/tmp";
-	snprintf(run->dir, sizeof(run->dir), "%s/anywarp-sweep.XXXXXX", tmp);
-	made = mkdtemp(run->dir) != NULL;
-	for (int i = 0; made && i < FILES; i++) {
-		file_of(run, i, path);
-		made = make_file(path, i == COUNTS ? (off_t)sizeof(struct aw_fault_counts) : 0);
-	}
-	if (!made)
-		fprintf(stderr, "%s: cannot make the files of a run in %s: %s\n", who, tmp,
-			strerror(errno));
-	return made;
-}
-
-// In a user namespace, too, where the user may not make one of networks alone. The user keeps his number.
-static bool own_network(void)
-{
+	struct ifreq loopback = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
 	char map[64];
 	int fd;
 
-	if (unshare(CLONE_NEWNET) == 0)
-		return true;
 	snprintf(map, sizeof(map), "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
-		return false;
-	fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	(void)!write(fd, map, strlen(map));
-	close(fd);
-	return true;
-}
-
-static void raise_loopback(void)
-{
-	struct ifreq interface = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
+	if (unshare(CLONE_NEWNET) != 0) {
+		if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+			return;
+		fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
+		if (fd < 0)
+			return;
+		(void)!write(fd, map, strlen(map));
+		close(fd);
+	}
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	(void)ioctl(fd, SIOCSIFFLAGS, &interface);
+	(void)ioctl(fd, SIOCSIFFLAGS, &loopback);
 	close(fd);
-}
-
-static void set_environment(const struct sweep_run *run)
-{
-	char place[64], path[FILE_MAX];
-
-	if (run->place.nth) {
-		aw_sweep_place_write(&run->place, place, sizeof(place));
-		setenv(AW_FAULTS_ENV, place, 1);
-	} else {
-		unsetenv(AW_FAULTS_ENV);
-	}
-	file_of(run, COUNTS, path);
-	setenv(AW_FAULTS_COUNT_ENV, path, 1);
-	file_of(run, REPORTS, path);
-	setenv(REPORTS_ENV, path, 1);
-	setenv(DIR_ENV, run->dir, 1);
 }
 
 static void write_to_output(const struct sweep_run *run)
@@ -147,18 +94,30 @@ static void write_to_output(const struct sweep_run *run)
 // In the child. The signals of the sweep are blocked in its parent.
 _Noreturn static void become(const struct sweep_run *run, char *const *command, bool is_alone)
 {
+	char place[64], path[FILE_MAX];
 	sigset_t none;
 
 	setpgid(0, 0);
 	write_to_output(run);
-	set_environment(run);
+	setenv(DIR_ENV, run->dir, 1);
 	if (run->is_verify) {
 		unsetenv(AW_FAULTS_ENV);
 		unsetenv(AW_FAULTS_COUNT_ENV);
 		unsetenv(REPORTS_ENV);
+	} else {
+		if (run->place.nth) {
+			aw_sweep_place_write(&run->place, place, sizeof(place));
+			setenv(AW_FAULTS_ENV, place, 1);
+		} else {
+			unsetenv(AW_FAULTS_ENV);
+		}
+		file_of(run, COUNTS, path);
+		setenv(AW_FAULTS_COUNT_ENV, path, 1);
+		file_of(run, REPORTS, path);
+		setenv(REPORTS_ENV, path, 1);
 	}
-	if (!is_alone && own_network())
-		raise_loopback();
+	if (!is_alone)
+		own_network();
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	execvp(command[0], command);
@@ -183,7 +142,29 @@ static bool start(const struct cli_sweep *sweep, struct sweep_run *run, char *co
 
 bool aw_sweep_run_start(const struct cli_sweep *sweep, struct sweep_run *run)
 {
-	return make_dir(sweep->who, run) && start(sweep, run, sweep->command);
+	const char *tmp = getenv("TMPDIR");
+	char path[FILE_MAX];
+	bool made;
+
+	/* A long name is not worth a longer array. */
+	if (!tmp || strlen(tmp) > sizeof(run->dir) - sizeof("/anywarp-sweep.XXXXXX"))
+		tmp = "/tmp";
+	snprintf(run->dir, sizeof(run->dir), "%s/anywarp-sweep.XXXXXX", tmp);
+	made = mkdtemp(run->dir) != NULL;
+	for (int i = 0; made && i < FILES; i++) {
+		off_t size = i == COUNTS ? (off_t)sizeof(struct aw_fault_counts) : 0;
+		int fd;
+
+		file_of(run, i, path);
+		fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+		made = fd >= 0 && ftruncate(fd, size) == 0;
+		if (fd >= 0)
+			close(fd);
+	}
+	if (!made)
+		fprintf(stderr, "%s: cannot make the files of a run in %s: %s\n", sweep->who, tmp,
+			strerror(errno));
+	return made && start(sweep, run, sweep->command);
 }
 
 void aw_sweep_run_kill(struct sweep_run *run)
@@ -225,39 +206,6 @@ bool aw_sweep_run_calls(const struct sweep_run *run, uint64_t *calls)
 	return counts != NULL;
 }
 
-// Of each report the file has a line "K <rule>".
-static void read_reports(struct sweep_run *run)
-{
-	char path[FILE_MAX], *line = NULL;
-	size_t room = 0;
-	FILE *file;
-
-	file_of(run, REPORTS, path);
-	file = fopen(path, "re");
-	while (file && getline(&line, &room, file) > 0) {
-		run->leaks += !strcmp(line, "K leak\n");
-		run->reports += !strncmp(line, "K ", 2);
-	}
-	if (file)
-		fclose(file);
-	free(line);
-}
-
-// The file has a line for each crash; the first is told.
-static void read_crash(struct sweep_run *run)
-{
-	char path[FILE_MAX];
-	FILE *file;
-
-	file_of(run, CRASH, path);
-	file = fopen(path, "re");
-	if (!file)
-		return;
-	if (fgets(run->crash, sizeof(run->crash), file))
-		run->crash[strcspn(run->crash, "\n")] = '\0';
-	fclose(file);
-}
-
 // The signal that ended the command, or a command that a shell has run.
 static int signal_of(int status)
 {
@@ -271,16 +219,13 @@ static int signal_of(int status)
 	return 0;
 }
 
-// An object that stays, since the plan has its destruction fail, is no leak of the program's.
-static bool destroys(const struct sweep_run *run)
-{
-	return run->place.nth && aw_fault_name_errno(run->place.name) == EBUSY;
-}
-
 static enum sweep_outcome outcome_of(const struct sweep_run *run, const struct sweep_run *first,
 				     bool is_injected)
 {
 	bool succeeds = WIFEXITED(run->status) && WEXITSTATUS(run->status) == 0;
+	// An object that stays, since the plan has its destruction fail, is no leak of the program's.
+	bool lets_destruction_fail = run->place.nth &&
+				     aw_fault_name_errno(run->place.name) == EBUSY;
 
 	if (run->is_late)
 		return SWEEP_HUNG;
@@ -290,7 +235,7 @@ static enum sweep_outcome outcome_of(const struct sweep_run *run, const struct s
 		return SWEEP_LIED;
 	if (run->reports - run->leaks > first->reports - first->leaks)
 		return SWEEP_REPORTED;
-	if (run->leaks > first->leaks && !destroys(run))
+	if (run->leaks > first->leaks && !lets_destruction_fail)
 		return SWEEP_LEAKED;
 	if (run->place.nth && !is_injected)
 		return SWEEP_MISSED;
@@ -300,9 +245,29 @@ static enum sweep_outcome outcome_of(const struct sweep_run *run, const struct s
 void aw_sweep_run_judge(struct sweep_run *run, const struct sweep_run *first)
 {
 	struct aw_fault_counts *counts = counts_of(run);
+	char path[FILE_MAX], *line = NULL;
+	size_t room = 0;
+	FILE *file;
 
-	read_reports(run);
-	read_crash(run);
+	// Of each report the file has a line "K <rule>".
+	file_of(run, REPORTS, path);
+	file = fopen(path, "re");
+	while (file && getline(&line, &room, file) > 0) {
+		run->leaks += !strcmp(line, "K leak\n");
+		run->reports += !strncmp(line, "K ", 2);
+	}
+	if (file)
+		fclose(file);
+	free(line);
+
+	// The file has a line for each crash; the first is told.
+	file_of(run, CRASH, path);
+	file = fopen(path, "re");
+	if (file && fgets(run->crash, sizeof(run->crash), file))
+		run->crash[strcspn(run->crash, "\n")] = '\0';
+	if (file)
+		fclose(file);
+
 	run->outcome = outcome_of(run, first, counts && counts->injected > 0);
 }
 

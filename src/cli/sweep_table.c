@@ -14,41 +14,27 @@ static bool has_bar(void)
 	return isatty(STDERR_FILENO);
 }
 
-static void print_bar(size_t done, size_t count, const char *place)
-{
-	char bar[BAR + 1];
-	size_t full = count ? done * BAR / count : BAR;
-
-	memset(bar, '.', BAR);
-	memset(bar, '#', full);
-	bar[BAR] = '\0';
-	fprintf(stderr, "\r[%s] %zu/%zu  %-*.*s", bar, done, count, PLACE_WIDTH, PLACE_WIDTH,
-		place);
-}
-
 void aw_sweep_progress(const struct sweep_run *run, size_t done, size_t count)
 {
-	char place[64], words[SWEEP_WORDS_MAX];
+	char place[64], words[SWEEP_WORDS_MAX], bar[BAR + 1];
 
 	aw_sweep_place_write(&run->place, place, sizeof(place));
 	aw_sweep_run_tell(run, words, sizeof(words));
-	if (has_bar())
-		print_bar(done, count, place);
-	else
+	if (!has_bar()) {
 		fprintf(stderr, "%zu/%zu %s: %s\n", done, count, place, words);
+		return;
+	}
+	memset(bar, '.', BAR);
+	memset(bar, '#', count ? done * BAR / count : BAR);
+	bar[BAR] = '\0';
+	fprintf(stderr, "\r[%s] %zu/%zu  %-*.*s", bar, done, count, PLACE_WIDTH, PLACE_WIDTH,
+		place);
 }
 
 void aw_sweep_progress_end(void)
 {
 	if (has_bar())
 		fprintf(stderr, "\r%*s\r", BAR + PLACE_WIDTH + 24, "");
-}
-
-static bool is_bad(const struct sweep_run *run)
-{
-	return run->outcome == SWEEP_CRASHED || run->outcome == SWEEP_HUNG ||
-	       run->outcome == SWEEP_LIED || run->outcome == SWEEP_REPORTED ||
-	       run->outcome == SWEEP_LEAKED;
 }
 
 static void print_numbers(const struct sweep_run *runs, size_t count, uint64_t left_out)
@@ -80,35 +66,30 @@ static void print_numbers(const struct sweep_run *runs, size_t count, uint64_t l
 		       left_out);
 }
 
-static void print_repeat(const struct cli_sweep *sweep, const struct sweep_run *run)
-{
-	char place[64];
-
-	aw_sweep_place_write(&run->place, place, sizeof(place));
-	printf("  anywarp check --faults %s --", place);
-	for (char **word = sweep->command; *word; word++)
-		printf(strpbrk(*word, " \t\n'\"$&|;<>*?()\\") ? " '%s'" : " %s", *word);
-	printf("\n");
-}
-
 void aw_sweep_table(const struct cli_sweep *sweep, const struct sweep_run *runs, size_t count,
 		    uint64_t left_out)
 {
+	char place[64], words[SWEEP_WORDS_MAX];
 	const struct sweep_run *bad = NULL;
 
 	printf("%-*s %s\n", PLACE_WIDTH, "call that fails", "outcome");
 	for (size_t i = 0; i < count; i++) {
-		char place[64], words[SWEEP_WORDS_MAX];
-
 		aw_sweep_place_write(&runs[i].place, place, sizeof(place));
 		aw_sweep_run_tell(&runs[i], words, sizeof(words));
 		printf("%-*s %s\n", PLACE_WIDTH, place, words);
-		if (!bad && is_bad(&runs[i]))
+		if (!bad && (runs[i].outcome == SWEEP_CRASHED || runs[i].outcome == SWEEP_HUNG ||
+			     runs[i].outcome == SWEEP_LIED || runs[i].outcome == SWEEP_REPORTED ||
+			     runs[i].outcome == SWEEP_LEAKED))
 			bad = &runs[i];
 	}
 	print_numbers(runs, count, left_out);
-	if (bad) {
-		printf("\nTo see one of these again, the first for example:\n");
-		print_repeat(sweep, bad);
-	}
+	if (!bad)
+		return;
+	aw_sweep_place_write(&bad->place, place, sizeof(place));
+	printf("\nTo see one of these again, the first for example:\n"
+	       "  anywarp check --faults %s --",
+	       place);
+	for (char **word = sweep->command; *word; word++)
+		printf(strpbrk(*word, " \t\n'\"$&|;<>*?()\\") ? " '%s'" : " %s", *word);
+	printf("\n");
 }
