@@ -41,23 +41,19 @@ static struct address address_of(const struct sockaddr *sa)
 	return a;
 }
 
-static bool has_prefix(const uint8_t *bytes, const struct rule_net *net)
+static enum match match_net(const struct rule_net *net, const struct address *a)
 {
 	size_t whole = net->prefix_bits / 8;
 	unsigned rest = net->prefix_bits % 8;
 
-	if (memcmp(bytes, net->bytes, whole) != 0)
-		return false;
-	return !rest || (bytes[whole] ^ net->bytes[whole]) >> (8 - rest) == 0;
-}
-
-static enum match match_net(const struct rule_net *net, const struct address *a)
-{
 	if (net->family == AF_UNSPEC)
 		return MATCH_YES;
 	if (a->family == AF_UNSPEC)
 		return MATCH_OPEN;
-	return net->family == a->family && has_prefix(a->bytes, net) ? MATCH_YES : MATCH_NO;
+	if (net->family != a->family || memcmp(a->bytes, net->bytes, whole) != 0)
+		return MATCH_NO;
+	return !rest || (a->bytes[whole] ^ net->bytes[whole]) >> (8 - rest) == 0 ? MATCH_YES
+										 : MATCH_NO;
 }
 
 static enum match match_port(const struct aw_xs_rule *rule, uint16_t port)
@@ -80,13 +76,6 @@ static enum match match_program(const struct aw_xs_rule *rule, const char *progr
 	return fnmatch(rule->program, slash ? slash + 1 : program, 0) == 0 ? MATCH_YES : MATCH_NO;
 }
 
-static enum match match_side(const struct aw_xs_rule *rule, bool listening)
-{
-	if (rule->side == RULE_EITHER)
-		return MATCH_YES;
-	return (rule->side == RULE_LISTEN) == listening ? MATCH_YES : MATCH_NO;
-}
-
 static enum match lesser_match(enum match a, enum match b)
 {
 	return a < b ? a : b;
@@ -95,7 +84,8 @@ static enum match lesser_match(enum match a, enum match b)
 static enum match match_rule(const struct aw_xs_rule *rule, const struct aw_xs_query *q)
 {
 	struct address local = address_of(q->local), remote = address_of(q->remote);
-	enum match match = match_side(rule, q->listening);
+	bool is_side = rule->side == RULE_EITHER || (rule->side == RULE_LISTEN) == q->listening;
+	enum match match = is_side ? MATCH_YES : MATCH_NO;
 
 	match = lesser_match(match, match_port(rule, q->listening ? local.port : remote.port));
 	match = lesser_match(match, match_net(&rule->local, &local));

@@ -217,31 +217,17 @@ wrong:
 			   "first, such as 8000-8099");
 }
 
-/* Finds the key of a word such as name=value; KEY_SIDE for listen and connect. */
-static bool find_key(struct aw_slice word, size_t *key, struct aw_slice *value)
-{
-	struct aw_slice name;
-
-	*value = word;
-	name = aw_slice_cut(value, '=');
-	if (aw_slice_find(word, sides, ARRAY_LEN(sides), key)) {
-		*key = KEY_SIDE;
-		return true;
-	}
-	for (*key = 0; *key < ARRAY_LEN(keys); (*key)++) {
-		if (name.len < word.len && aw_slice_equals(name, keys[*key].name))
-			return true;
-	}
-	return false;
-}
-
 static bool read_word(struct aw_slice word, struct aw_xs_rule *rule, unsigned *given,
 		      struct error_buf *error)
 {
-	size_t key, side;
-	struct aw_slice value;
+	struct aw_slice value = word;
+	struct aw_slice name = aw_slice_cut(&value, '=');
+	size_t key = 0, side;
+	bool is_side = aw_slice_find(word, sides, ARRAY_LEN(sides), &side);
 
-	if (!find_key(word, &key, &value))
+	while (key < KEY_SIDE && (name.len == word.len || !aw_slice_equals(name, keys[key].name)))
+		key++;
+	if (key == KEY_SIDE && !is_side)
 		return write_error(
 			error, word,
 			"no such word; behind the mode come program=GLOB, "
@@ -250,10 +236,9 @@ static bool read_word(struct aw_slice word, struct aw_xs_rule *rule, unsigned *g
 		return write_error(error, word, "%s is given twice",
 				   key == KEY_SIDE ? "listen or connect" : keys[key].name);
 	*given |= 1U << key;
-	if (key != KEY_SIDE)
+	if (!is_side)
 		return keys[key].read(value, rule, error);
-	if (aw_slice_find(word, sides, ARRAY_LEN(sides), &side))
-		rule->side = (enum rule_side)side;
+	rule->side = (enum rule_side)side;
 	return true;
 }
 

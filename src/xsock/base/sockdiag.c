@@ -26,21 +26,6 @@
 /* A socket in one of these has no inode. */
 #define STATES_OF_NO_FILE (1u << STATE_TIME_WAIT | 1u << STATE_NEW_SYN_RECV)
 
-static bool send_request(int fd, const struct inet_diag_req_v2 *body)
-{
-	struct {
-		struct nlmsghdr head;
-		struct inet_diag_req_v2 body;
-	} request = {
-		.head = { .nlmsg_len = sizeof(request),
-			  .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.body = *body,
-	};
-
-	return send(fd, &request, sizeof(request), MSG_DONTWAIT) == sizeof(request);
-}
-
 /*
  * Fills in the counters. An older kernel's tcp_info is shorter; the fields that it lacks are zero,
  * and `counted` is false then.
@@ -111,11 +96,17 @@ static bool read_dump(int fd, const struct conn_visit *visit)
 
 bool aw_sockdiag_each(bool ipv6, aw_sockdiag_fn *use, void *arg)
 {
-	const struct inet_diag_req_v2 wanted = {
-		.sdiag_family = ipv6 ? AF_INET6 : AF_INET,
-		.sdiag_protocol = IPPROTO_TCP,
-		.idiag_ext = 1u << (INET_DIAG_INFO - 1),
-		.idiag_states = ~STATES_OF_NO_FILE,
+	const struct {
+		struct nlmsghdr head;
+		struct inet_diag_req_v2 body;
+	} request = {
+		.head = { .nlmsg_len = sizeof(request),
+			  .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+		.body = { .sdiag_family = ipv6 ? AF_INET6 : AF_INET,
+			  .sdiag_protocol = IPPROTO_TCP,
+			  .idiag_ext = 1u << (INET_DIAG_INFO - 1),
+			  .idiag_states = ~STATES_OF_NO_FILE },
 	};
 	struct conn_visit visit = { use, arg };
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
@@ -123,7 +114,8 @@ bool aw_sockdiag_each(bool ipv6, aw_sockdiag_fn *use, void *arg)
 
 	if (fd < 0)
 		return false;
-	whole = send_request(fd, &wanted) && read_dump(fd, &visit);
+	whole = send(fd, &request, sizeof(request), MSG_DONTWAIT) == sizeof(request) &&
+		read_dump(fd, &visit);
 	close(fd);
 	return whole;
 }
