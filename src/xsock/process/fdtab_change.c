@@ -278,34 +278,29 @@ void aw_fdtab_begin_change(struct aw_change *change, int fd, int from)
 		aw_fdtab_hooks.keep_slot(slot, fd);
 }
 
-static void finish_change(const struct aw_change *change, int result)
-{
-	struct aw_sock *next = change->next;
-
-	aw_fdtab_lock();
-	if (change->turn && aw_fdtab_entries[change->fd].turn == change->turn) {
-		settle_number(change->fd, result >= 0);
-	} else if (change->fd < 0 && result >= 0 && result < AW_FDTAB_MAX) {
-		while (next->state == AW_FD_STARTING)
-			aw_fdtab_await_change();
-		if (!join_socket(result, next))
-			aw_fdtab_detach(result, AW_FD_NONE);
-	}
-	if (next)
-		aw_fdtab_release(next);
-	aw_fdtab_unlock();
-}
-
 int aw_fdtab_end_change(struct aw_change *change, int result)
 {
+	struct aw_sock *next = change->next;
 	int saved = errno;
 
-	if (change->turn || change->next)
-		finish_change(change, result);
-	else if (change->fd < 0 && result >= 0)
+	if (change->turn || next) {
+		aw_fdtab_lock();
+		if (change->turn && aw_fdtab_entries[change->fd].turn == change->turn) {
+			settle_number(change->fd, result >= 0);
+		} else if (change->fd < 0 && result >= 0 && result < AW_FDTAB_MAX) {
+			while (next->state == AW_FD_STARTING)
+				aw_fdtab_await_change();
+			if (!join_socket(result, next))
+				aw_fdtab_detach(result, AW_FD_NONE);
+		}
+		if (next)
+			aw_fdtab_release(next);
+		aw_fdtab_unlock();
+	} else if (change->fd < 0 && result >= 0) {
 		aw_fdtab_forget(result);
-	else if (change->before != AW_FD_NONE && result < 0)
+	} else if (change->before != AW_FD_NONE && result < 0) {
 		aw_fdtab_store_state(change->fd, change->before);
+	}
 	errno = saved;
 	return result;
 }

@@ -98,27 +98,6 @@ static bool read_name(const struct sockaddr_un *name, socklen_t len, struct aw_s
 	return true;
 }
 
-/* The client's end of a pair of mode `auto` has no such name; the server's has, and tells it from the server's side. */
-static bool read_either(int fd, struct aw_sock *sock)
-{
-	struct sockaddr_un name = { 0 };
-	union aw_address local;
-	socklen_t len = sizeof(name);
-
-	if (aw_libc()->getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
-	    read_name(&name, len, sock))
-		return true;
-	name = (struct sockaddr_un){ 0 };
-	len = sizeof(name);
-	if (aw_libc()->getpeername(fd, (struct sockaddr *)&name, &len) != 0 ||
-	    !read_name(&name, len, sock) || !sock->is_pair)
-		return false;
-	local = sock->remote;
-	sock->remote = sock->local;
-	sock->local = local;
-	return true;
-}
-
 bool aw_name_is_believed(int fd)
 {
 	struct stat file;
@@ -129,7 +108,23 @@ bool aw_name_is_believed(int fd)
 bool aw_name_import(int fd)
 {
 	struct aw_sock sock = { .state = AW_FD_BRIDGED, .mode = AW_XS_ON };
+	struct sockaddr_un name = { 0 };
+	union aw_address local;
+	socklen_t len = sizeof(name);
 
-	return aw_fdtab_state(fd) == AW_FD_NONE && read_either(fd, &sock) &&
-	       aw_name_is_believed(fd) && aw_fdtab_add(fd, &sock);
+	if (aw_fdtab_state(fd) != AW_FD_NONE)
+		return false;
+	/* The client's end of a pair of mode `auto` has no such name; the server's has, and tells it from the server's side. */
+	if (aw_libc()->getsockname(fd, (struct sockaddr *)&name, &len) != 0 ||
+	    !read_name(&name, len, &sock)) {
+		name = (struct sockaddr_un){ 0 };
+		len = sizeof(name);
+		if (aw_libc()->getpeername(fd, (struct sockaddr *)&name, &len) != 0 ||
+		    !read_name(&name, len, &sock) || !sock.is_pair)
+			return false;
+		local = sock.remote;
+		sock.remote = sock.local;
+		sock.local = local;
+	}
+	return aw_name_is_believed(fd) && aw_fdtab_add(fd, &sock);
 }

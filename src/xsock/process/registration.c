@@ -72,31 +72,26 @@ static void read_line(const struct socket_list *wanted, int epfd, const char *li
 	aw_fdtab_unlock();
 }
 
-static void read_set(const struct socket_list *wanted, int epfd)
-{
-	char path[48], line[160];
-	FILE *info;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", epfd);
-	info = fopen(path, "re");
-	while (info && fgets(line, sizeof(line), info))
-		read_line(wanted, epfd, line);
-	if (info)
-		(void)aw_libc()->fclose(info);
-}
-
 void aw_registration_read(struct aw_sock *const *socks, int count)
 {
 	const struct socket_list wanted = { socks, count };
 	DIR *dir = opendir("/proc/self/fd");
+	char target[32], path[48], line[160];
 	struct dirent *entry;
-	char target[32];
+	FILE *info;
 
 	while (dir && (entry = readdir(dir))) {
 		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target));
+		int epfd = atoi(entry->d_name);
 
-		if (len == sizeof(SET) - 1 && memcmp(target, SET, sizeof(SET) - 1) == 0)
-			read_set(&wanted, atoi(entry->d_name));
+		if (len != sizeof(SET) - 1 || memcmp(target, SET, sizeof(SET) - 1) != 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", epfd);
+		info = fopen(path, "re");
+		while (info && fgets(line, sizeof(line), info))
+			read_line(&wanted, epfd, line);
+		if (info)
+			(void)aw_libc()->fclose(info);
 	}
 	if (dir)
 		closedir(dir);
@@ -126,16 +121,6 @@ static void leave_sets(struct aw_sock *sock, int fd) AW_REQUIRES(aw_fdtab_mutex)
 	}
 }
 
-static void join_sets(struct aw_sock *sock, int fd)
-{
-	for (struct aw_registration *reg = sock->registrations; reg; reg = reg->next) {
-		if (reg->fd != fd)
-			continue;
-		reg->widened = false;
-		aw_libc()->epoll_ctl(reg->epfd, EPOLL_CTL_ADD, fd, &reg->event);
-	}
-}
-
 int aw_registration_swap(struct aw_sock *sock, int fd, int new_fd)
 {
 	int flags = aw_libc()->fcntl(fd, F_GETFD);
@@ -144,7 +129,12 @@ int aw_registration_swap(struct aw_sock *sock, int fd, int new_fd)
 	leave_sets(sock, fd);
 	if (aw_libc()->dup3(new_fd, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0) < 0)
 		err = errno;
-	join_sets(sock, fd);
+	for (struct aw_registration *reg = sock->registrations; reg; reg = reg->next) {
+		if (reg->fd != fd)
+			continue;
+		reg->widened = false;
+		aw_libc()->epoll_ctl(reg->epfd, EPOLL_CTL_ADD, fd, &reg->event);
+	}
 	return err;
 }
 

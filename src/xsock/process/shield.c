@@ -233,29 +233,25 @@ __attribute__((noinline)) static uint64_t run_one(struct kept_signal *kept, uint
 	return bits_of(&context.uc_sigmask);
 }
 
-/* Takes the first kept signal that the mask lets through. */
-static bool take_kept(uint64_t mask, struct kept_signal *kept)
-{
-	unsigned i = 0;
-
-	while (i < queue.count && mask & bit_of(kept_at(i)->sig))
-		i++;
-	if (i == queue.count)
-		return false;
-	*kept = *kept_at(i);
-	for (queue.count--; i < queue.count; i++)
-		*kept_at(i) = *kept_at(i + 1);
-	return true;
-}
-
 /* A handler may use a shield itself: what is kept then, and is not blocked, runs within it. */
 static void run_kept(void)
 {
 	uint64_t mask = queue.mask;
 	struct kept_signal kept;
+	unsigned i;
 
 	aw_quiet_set_mask(UINT64_MAX);
-	while (take_kept(mask, &kept)) {
+	for (;;) {
+		/* The first kept signal that the mask lets through leaves the queue. */
+		i = 0;
+		while (i < queue.count && mask & bit_of(kept_at(i)->sig))
+			i++;
+		if (i == queue.count)
+			break;
+		kept = *kept_at(i);
+		for (queue.count--; i < queue.count; i++)
+			*kept_at(i) = *kept_at(i + 1);
+
 		queue.mask = mask = run_one(&kept, mask);
 		aw_quiet_set_mask(UINT64_MAX);
 	}
@@ -282,19 +278,6 @@ static bool is_to_be_kept(int sig, const struct sigaction *action)
 	       action->sa_sigaction != on_signal && !aw_fdtab_is_vfork_child();
 }
 
-/* Puts on_signal in the place of action's handler, with a mask that keeps other handlers from interrupting it. */
-static void action_replace(int sig, struct sigaction *action)
-{
-	const uint64_t kept = kept_signals();
-
-	atomic_store(&actions[sig].mask, bits_of(&action->sa_mask));
-	atomic_store(&actions[sig].flags, action->sa_flags);
-	atomic_store(&actions[sig].handler, action->sa_sigaction);
-	action->sa_mask = set_of(&kept);
-	action->sa_sigaction = on_signal;
-	action->sa_flags |= SA_SIGINFO;
-}
-
 int aw_shield_sigaction(int sig, const struct sigaction *action, struct sigaction *before)
 {
 	bool known = sig >= 1 && sig < NSIG;
@@ -306,8 +289,17 @@ int aw_shield_sigaction(int sig, const struct sigaction *action, struct sigactio
 	if (action && known) {
 		own = *action;
 		note_once(sig, &own);
-		if (is_to_be_kept(sig, &own))
-			action_replace(sig, &own);
+		if (is_to_be_kept(sig, &own)) {
+			const uint64_t kept = kept_signals();
+
+			/* on_signal takes the handler's place, with a mask that keeps other handlers from interrupting it. */
+			atomic_store(&actions[sig].mask, bits_of(&own.sa_mask));
+			atomic_store(&actions[sig].flags, own.sa_flags);
+			atomic_store(&actions[sig].handler, own.sa_sigaction);
+			own.sa_mask = set_of(&kept);
+			own.sa_sigaction = on_signal;
+			own.sa_flags |= SA_SIGINFO;
+		}
 		action = &own;
 	}
 	if (aw_libc()->sigaction(sig, action, before) != 0)
@@ -347,24 +339,20 @@ static void set_raised(bool is_raised)
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-/*
- * The thread sanitizer in front of this library runs handlers that it has put off at the end of a call of libc's, of which it has one of
- * its own: of this one, which has nothing to do, and not of one where the thread has a lock. From now on it has none to put off.
- */
-static void run_put_off(void)
+void aw_shield_raise(struct aw_shield *shield)
 {
 	sigset_t unused;
 
-	sigemptyset(&unused);
-}
-
-void aw_shield_raise(struct aw_shield *shield)
-{
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &shield->cancel);
 	shield->is_inner = atomic_load_explicit(&raised, memory_order_relaxed);
 	set_raised(true);
+	/*
+	 * The thread sanitizer in front of this library runs handlers that it has put off at the end of a call of libc's, of
+	 * which it has one of its own: of this one, which has nothing to do, and not of one where the thread has a lock. From
+	 * now on it has none to put off.
+	 */
 	if (!shield->is_inner)
-		run_put_off();
+		sigemptyset(&unused);
 }
 
 void aw_shield_lower(const struct aw_shield *shield)

@@ -28,18 +28,6 @@ static bool copy_number(int from, int to, int name, int usual)
 	return value != usual;
 }
 
-static void copy_owner(int from, int to, bool keeps)
-{
-	struct f_owner_ex owner, nobody = { .type = F_OWNER_PID };
-
-	if (aw_libc()->fcntl(from, F_GETOWN_EX, &owner) != 0 || !owner.pid)
-		return;
-	aw_libc()->fcntl(to, F_SETOWN_EX, &owner);
-	aw_libc()->fcntl(to, F_SETSIG, aw_libc()->fcntl(from, F_GETSIG));
-	if (!keeps)
-		aw_libc()->fcntl(from, F_SETOWN_EX, &nobody);
-}
-
 void aw_twin_copy_options(int from, int to)
 {
 	copy_timeout(from, to, SO_RCVTIMEO);
@@ -50,11 +38,18 @@ void aw_twin_copy_options(int from, int to)
 void aw_twin_copy(int from, int to, bool keeps)
 {
 	int flags = aw_libc()->fcntl(from, F_GETFL), none = -1;
+	struct f_owner_ex owner, nobody = { .type = F_OWNER_PID };
 
 	aw_twin_copy_options(from, to);
 	if (copy_number(from, to, SO_PEEK_OFF, -1))
 		(void)aw_libc()->setsockopt(from, SOL_SOCKET, SO_PEEK_OFF, &none, sizeof(none));
-	copy_owner(from, to, keeps);
+
+	if (aw_libc()->fcntl(from, F_GETOWN_EX, &owner) == 0 && owner.pid) {
+		aw_libc()->fcntl(to, F_SETOWN_EX, &owner);
+		aw_libc()->fcntl(to, F_SETSIG, aw_libc()->fcntl(from, F_GETSIG));
+		if (!keeps)
+			aw_libc()->fcntl(from, F_SETOWN_EX, &nobody);
+	}
 	aw_libc()->fcntl(to, F_SETFL, flags & (O_NONBLOCK | O_ASYNC));
 	if (flags & O_ASYNC && !keeps)
 		aw_libc()->fcntl(from, F_SETFL, flags & ~O_ASYNC);
