@@ -41,39 +41,29 @@ static void transfer_advance(struct transfer *t, size_t done)
 	}
 }
 
-/* Makes one step of a transfer that has bytes left; waits until it is possible. */
-static ssize_t step_once(struct transfer *t, step_fn *step, short events)
-{
-	size_t n = t->iov_count < PART ? t->iov_count : PART;
-	struct iovec part[PART];
-	ssize_t got;
-	int err;
-
-	memcpy(part, t->iov, n * sizeof(*part));
-	part[0].iov_base = (char *)part[0].iov_base + t->first_done;
-	part[0].iov_len -= t->first_done;
-	for (;;) {
-		got = step(t->ep, part, (int)n, t->flags);
-		if (got != -EAGAIN || !t->may_block)
-			return got;
-		err = aw_rs_wait(t->rs, events, t->timeout_ns);
-		if (err < 0)
-			return err;
-	}
-}
-
-/* Makes steps until all bytes are moved, a step fails, or the stream has ended. */
+/* Makes steps until all bytes are moved, a step fails, or the stream has ended; waits until a step is possible. */
 static ssize_t step_all(struct transfer *t, step_fn *step, short events)
 {
 	bool whole = events == POLLOUT ||
 		     ((t->flags & MSG_WAITALL) && !(t->flags & (MSG_PEEK | MSG_OOB)));
+	struct iovec part[PART];
 	ssize_t done = 0, got;
+	size_t n;
+	int err;
 
 	transfer_advance(t, 0);
 	if (!t->iov_count)
 		return 0;
 	do {
-		got = step_once(t, step, events);
+		n = t->iov_count < PART ? t->iov_count : PART;
+		memcpy(part, t->iov, n * sizeof(*part));
+		part[0].iov_base = (char *)part[0].iov_base + t->first_done;
+		part[0].iov_len -= t->first_done;
+		while ((got = step(t->ep, part, (int)n, t->flags)) == -EAGAIN && t->may_block) {
+			err = aw_rs_wait(t->rs, events, t->timeout_ns);
+			if (err < 0)
+				return done ? done : err;
+		}
 		if (got <= 0)
 			return done ? done : got;
 		done += got;
@@ -82,25 +72,9 @@ static ssize_t step_all(struct transfer *t, step_fn *step, short events)
 	return done;
 }
 
-static int check_iov(const struct iovec *iov, size_t count)
-{
-	size_t sum = 0;
-
-	if (count > IOV_MAX)
-		return -EINVAL;
-	if (count && !iov)
-		return -EFAULT;
-	for (size_t i = 0; i < count; i++) {
-		if (iov[i].iov_len > (size_t)SSIZE_MAX - sum)
-			return -EINVAL;
-		sum += iov[i].iov_len;
-	}
-	return 0;
-}
-
 static int transfer_begin(struct transfer *t, struct aw_rs *rs, const struct msghdr *msg, int flags)
 {
-	int err = check_iov(msg->msg_iov, msg->msg_iovlen);
+	size_t sum = 0;
 
 	*t = (struct transfer){
 		.rs = rs,
@@ -110,25 +84,16 @@ static int transfer_begin(struct transfer *t, struct aw_rs *rs, const struct msg
 		.flags = flags,
 		.may_block = aw_rs_may_block(rs, flags),
 	};
-	if (err)
-		return err;
-	return t->ep ? 0 : -ENOTCONN;
-}
-
-/* Waits until the connection is established: the endpoint would take bytes before, TCP does not. */
-static int wait_until_connected(struct transfer *t)
-{
-	while (aw_xs_ep_state(t->ep) == AW_XS_CONNECTING) {
-		if (aw_xs_ep_ready(t->ep) & (POLLOUT | POLLERR | POLLHUP))
-			break;
-		if (!t->may_block)
-			return -EAGAIN;
-		int err = aw_rs_wait(t->rs, POLLOUT, t->timeout_ns);
-
-		if (err < 0)
-			return err;
+	if (t->iov_count > IOV_MAX)
+		return -EINVAL;
+	if (t->iov_count && !t->iov)
+		return -EFAULT;
+	for (size_t i = 0; i < t->iov_count; i++) {
+		if (t->iov[i].iov_len > (size_t)SSIZE_MAX - sum)
+			return -EINVAL;
+		sum += t->iov[i].iov_len;
 	}
-	return 0;
+	return t->ep ? 0 : -ENOTCONN;
 }
 
 static ssize_t send_stream(struct aw_rs *rs, const struct msghdr *msg, int flags)
@@ -141,8 +106,16 @@ static ssize_t send_stream(struct aw_rs *rs, const struct msghdr *msg, int flags
 	if (err)
 		return err;
 	t.timeout_ns = rs->options.send_timeout_ns;
-	err = wait_until_connected(&t);
-	return err ? err : step_all(&t, aw_xs_ep_send, POLLOUT);
+	/* Before the connection is established the endpoint would take bytes; TCP does not. */
+	while (aw_xs_ep_state(t.ep) == AW_XS_CONNECTING &&
+	       !(aw_xs_ep_ready(t.ep) & (POLLOUT | POLLERR | POLLHUP))) {
+		if (!t.may_block)
+			return -EAGAIN;
+		err = aw_rs_wait(rs, POLLOUT, t.timeout_ns);
+		if (err < 0)
+			return err;
+	}
+	return step_all(&t, aw_xs_ep_send, POLLOUT);
 }
 
 static ssize_t recv_stream(struct aw_rs *rs, struct msghdr *msg, int flags)

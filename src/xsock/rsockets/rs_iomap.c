@@ -34,47 +34,39 @@ int riounmap(int socket, void *buf, size_t len)
 	return rs ? (int)aw_rs_leave(rs, aw_xs_ep_iounmap(aw_rs_ep(rs), buf, len)) : -1;
 }
 
-/* Makes one step; waits for room, and until the bytes that rsend has taken are sent. */
-static ssize_t write_once(struct aw_rs *rs, const char *buf, size_t count, off_t offset,
-			  bool may_block)
-{
-	struct aw_xs_ep *ep = aw_rs_ep(rs);
-	ssize_t got;
-	int ready;
-
-	for (;;) {
-		got = aw_xs_ep_iowrite(ep, buf, count, offset);
-		if (got != -EAGAIN || !may_block)
-			return got;
-		aw_rs_wait_begin(rs);
-		ready = aw_xs_ep_wait_iowrite(ep, rs->options.send_timeout_ns);
-		aw_rs_wait_end(rs);
-		if (atomic_load(&rs->closed))
-			return -EBADF;
-		if (ready <= 0)
-			return ready ? ready : -EAGAIN;
-	}
-}
-
-/* Writes until all is written or no map of the peer's continues. */
-static ssize_t write_all(struct aw_rs *rs, const char *buf, size_t count, off_t offset, int flags)
-{
-	bool may_block = aw_rs_may_block(rs, flags);
-	size_t done = 0;
-	ssize_t got;
-
-	while (done < count) {
-		got = write_once(rs, buf + done, count - done, offset + (off_t)done, may_block);
-		if (got <= 0)
-			return done ? (ssize_t)done : got;
-		done += (size_t)got;
-	}
-	return (ssize_t)done;
-}
-
 size_t riowrite(int socket, const void *buf, size_t count, off_t offset, int flags)
 {
 	struct aw_rs *rs = enter_connection(socket);
+	struct aw_xs_ep *ep;
+	size_t done = 0;
+	ssize_t got = 0;
+	bool may_block;
 
-	return (size_t)(rs ? aw_rs_leave(rs, write_all(rs, buf, count, offset, flags)) : -1);
+	if (!rs)
+		return (size_t)-1;
+	ep = aw_rs_ep(rs);
+	may_block = aw_rs_may_block(rs, flags);
+	/* Writes until all is written or no map of the peer's continues. */
+	while (done < count) {
+		got = aw_xs_ep_iowrite(ep, (const char *)buf + done, count - done,
+				       offset + (off_t)done);
+		if (got > 0) {
+			done += (size_t)got;
+			continue;
+		}
+		if (got != -EAGAIN || !may_block)
+			break;
+
+		/* Waits for room, and until the bytes that rsend has taken are sent. */
+		aw_rs_wait_begin(rs);
+		got = aw_xs_ep_wait_iowrite(ep, rs->options.send_timeout_ns);
+		aw_rs_wait_end(rs);
+		if (atomic_load(&rs->closed))
+			got = -EBADF;
+		else if (!got)
+			got = -EAGAIN;
+		if (got < 0)
+			break;
+	}
+	return (size_t)aw_rs_leave(rs, done ? (ssize_t)done : got);
 }

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/param.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -31,17 +32,8 @@
 
 static atomic_uint listening; // listeners of this process
 
-static unsigned int queue_size(int backlog)
-{
-	if (backlog < QUEUE_MIN)
-		return QUEUE_MIN;
-	return backlog > QUEUE_MAX ? QUEUE_MAX : (unsigned int)backlog;
-}
-
-/*
- * Returns how many connections may be in the queue now; further Requests wait in librdmacm.
- */
-static unsigned int queue_room(const struct aw_rs *rs) AW_REQUIRES(rs->lock)
+/* Returns whether the queue has room, and notes it for raccept. Without room further Requests wait in librdmacm. */
+static bool has_room(struct aw_rs *rs) AW_REQUIRES(rs->lock)
 {
 	unsigned int sharers = atomic_load(&listening);
 	rlim_t most = FILES_QUEUE_MIN, share;
@@ -51,13 +43,7 @@ static unsigned int queue_room(const struct aw_rs *rs) AW_REQUIRES(rs->lock)
 		share = files.rlim_cur / FILES_PART / FILES_EACH / (sharers ? sharers : 1);
 		most = share > most ? share : most;
 	}
-	return most < rs->queued_max ? (unsigned int)most : rs->queued_max;
-}
-
-/* Returns whether the queue has room, and notes it for raccept. */
-static bool has_room(struct aw_rs *rs) AW_REQUIRES(rs->lock)
-{
-	rs->was_full = rs->queued >= queue_room(rs);
+	rs->was_full = rs->queued >= (most < rs->queued_max ? (unsigned int)most : rs->queued_max);
 	return !rs->was_full;
 }
 
@@ -144,42 +130,33 @@ void aw_rs_listen_end(struct aw_rs *rs)
 	pthread_mutex_unlock(&rs->lock);
 }
 
-static int listen_begin(struct aw_rs *rs, unsigned int queued_max) AW_REQUIRES(rs->lock)
-{
-	int err = rs->state == AW_RS_NEW ? aw_rs_name_bind(rs, NULL) : 0;
-
-	if (err)
-		return err;
-	if (fcntl(rs->channel->fd, F_SETFL, O_NONBLOCK) || rdma_listen(rs->id, (int)queued_max))
-		return -errno;
-	rs->state = AW_RS_LISTENING;
-	rs->queued_max = queued_max;
-	atomic_fetch_add(&listening, 1);
-	return 0;
-}
-
-static int listen_on(struct aw_rs *rs, int backlog)
-{
-	int err = -EINVAL;
-
-	if (rs->datagram)
-		return -EOPNOTSUPP;
-	pthread_mutex_lock(&rs->lock);
-	if (rs->state == AW_RS_LISTENING) {
-		rs->queued_max = queue_size(backlog);
-		err = 0;
-	} else if (rs->state < AW_RS_LISTENING) {
-		err = listen_begin(rs, queue_size(backlog));
-	}
-	pthread_mutex_unlock(&rs->lock);
-	return err ? err : aw_rs_service_watch(rs);
-}
-
 int rlisten(int socket, int backlog)
 {
+	unsigned int queued_max = (unsigned int)MIN(MAX(backlog, QUEUE_MIN), QUEUE_MAX);
 	struct aw_rs *rs = aw_rs_enter(socket);
+	int err = -EINVAL;
 
-	return rs ? (int)aw_rs_leave(rs, listen_on(rs, backlog)) : -1;
+	if (!rs)
+		return -1;
+	if (rs->datagram)
+		return (int)aw_rs_leave(rs, -EOPNOTSUPP);
+	pthread_mutex_lock(&rs->lock);
+	if (rs->state == AW_RS_LISTENING) {
+		rs->queued_max = queued_max;
+		err = 0;
+	} else if (rs->state < AW_RS_LISTENING) {
+		err = rs->state == AW_RS_NEW ? aw_rs_name_bind(rs, NULL) : 0;
+		if (!err && (fcntl(rs->channel->fd, F_SETFL, O_NONBLOCK) ||
+			     rdma_listen(rs->id, (int)queued_max)))
+			err = -errno;
+		if (!err) {
+			rs->state = AW_RS_LISTENING;
+			rs->queued_max = queued_max;
+			atomic_fetch_add(&listening, 1);
+		}
+	}
+	pthread_mutex_unlock(&rs->lock);
+	return (int)aw_rs_leave(rs, err ? err : aw_rs_service_watch(rs));
 }
 
 /* Takes a connection from the queue. Returns 0, -EAGAIN or -EINVAL. */
@@ -199,33 +176,28 @@ static int take_accepted(struct aw_rs *rs, struct aw_rs **accepted)
 	return *accepted ? 0 : -EAGAIN;
 }
 
-/* Returns the descriptor of the next connection, or a negative errno. A connection that gets no descriptor is closed. */
-static int accept_one(struct aw_rs *rs, struct sockaddr *addr, socklen_t *len)
+/* A connection that gets no descriptor is closed. */
+int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 {
-	struct aw_rs *accepted;
+	struct aw_rs *rs = aw_rs_enter(socket), *accepted;
 	int err, fd;
 
+	if (!rs)
+		return -1;
 	if (rs->datagram)
-		return -EOPNOTSUPP;
+		return (int)aw_rs_leave(rs, -EOPNOTSUPP);
 	while ((err = take_accepted(rs, &accepted)) == -EAGAIN && aw_rs_may_block(rs, 0)) {
 		err = aw_rs_wait_fd(rs, POLLIN, rs->options.recv_timeout_ns);
 		if (err < 0)
-			return err;
+			return (int)aw_rs_leave(rs, err);
 	}
 	if (err)
-		return err;
-	if (addr && len)
-		aw_rs_name_get(accepted, true, addr, len);
+		return (int)aw_rs_leave(rs, err);
+	if (addr && addrlen)
+		aw_rs_name_get(accepted, true, addr, addrlen);
 	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
 	err = fd < 0 ? -errno : aw_rs_table_insert(accepted, fd);
 	if (err < 0)
 		aw_rs_destroy(accepted);
-	return err;
-}
-
-int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
-{
-	struct aw_rs *rs = aw_rs_enter(socket);
-
-	return rs ? (int)aw_rs_leave(rs, accept_one(rs, addr, addrlen)) : -1;
+	return (int)aw_rs_leave(rs, err);
 }

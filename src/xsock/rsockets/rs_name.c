@@ -21,29 +21,22 @@ int aw_rs_name_check(const struct aw_rs *rs, const struct sockaddr *addr, sockle
 	return len < size_of(addr) ? -EINVAL : 0;
 }
 
-static int make_id(struct aw_rs *rs) AW_REQUIRES(rs->lock)
-{
-	rs->channel = rdma_create_event_channel();
-	if (!rs->channel || rdma_create_id(rs->channel, &rs->id, NULL, RDMA_PS_TCP))
-		return -errno;
-	if (rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR,
-			    &rs->options.reuse_addr, sizeof(int)))
-		return -errno;
-	if (rs->options.v6only_set && rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY,
-						      &rs->options.v6only, sizeof(int)))
-		return -errno;
-	return 0;
-}
-
 int aw_rs_name_bind(struct aw_rs *rs, const struct sockaddr *addr)
 {
 	struct sockaddr_storage any = { .ss_family = (sa_family_t)rs->domain }, name;
-	int err = make_id(rs);
+	struct aw_rs_options *o = &rs->options;
+	int err = 0;
 
 	// The argument of librdmacm is not const.
 	memcpy(&name, addr ? (const void *)addr : &any,
 	       addr ? size_of(addr) : sizeof(struct sockaddr_in6));
-	if (!err && rdma_bind_addr(rs->id, (struct sockaddr *)&name))
+	rs->channel = rdma_create_event_channel();
+	if (!rs->channel || rdma_create_id(rs->channel, &rs->id, NULL, RDMA_PS_TCP) ||
+	    rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &o->reuse_addr,
+			    sizeof(int)) ||
+	    (o->v6only_set && rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY,
+					      &o->v6only, sizeof(int))) ||
+	    rdma_bind_addr(rs->id, (struct sockaddr *)&name))
 		err = -errno;
 	if (err)
 		aw_rs_drop_id(rs);
@@ -52,58 +45,41 @@ int aw_rs_name_bind(struct aw_rs *rs, const struct sockaddr *addr)
 	return err;
 }
 
-static int bind_rs(struct aw_rs *rs, const struct sockaddr *addr, socklen_t len)
-{
-	int err = aw_rs_name_check(rs, addr, len);
-
-	if (rs->datagram)
-		return bind(rs->fd, addr, len) ? -errno : 0;
-	if (err)
-		return err;
-	pthread_mutex_lock(&rs->lock);
-	err = rs->state == AW_RS_NEW ? aw_rs_name_bind(rs, addr) : -EINVAL;
-	pthread_mutex_unlock(&rs->lock);
-	return err;
-}
-
 int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
 	struct aw_rs *rs = aw_rs_enter(socket);
+	int err;
 
-	return rs ? (int)aw_rs_leave(rs, bind_rs(rs, addr, addrlen)) : -1;
-}
-
-/*
- * Returns the endpoint's address. While an active connection is in progress there is no peer; an
- * accepted one has a peer.
- */
-static int name_of_ep(struct aw_rs *rs, bool peer, struct sockaddr_storage *name)
-{
-	struct sockaddr_storage local, remote;
-
-	aw_xs_ep_names(aw_rs_ep(rs), &local, &remote);
-	*name = peer ? remote : local;
-	if (!peer || rs->accepted)
-		return 0;
-	return aw_xs_ep_state(aw_rs_ep(rs)) <= AW_XS_CONNECTING ? -ENOTCONN : 0;
+	if (!rs)
+		return -1;
+	if (rs->datagram)
+		return (int)aw_rs_leave(rs, bind(rs->fd, addr, addrlen) ? -errno : 0);
+	err = aw_rs_name_check(rs, addr, addrlen);
+	if (!err) {
+		pthread_mutex_lock(&rs->lock);
+		err = rs->state == AW_RS_NEW ? aw_rs_name_bind(rs, addr) : -EINVAL;
+		pthread_mutex_unlock(&rs->lock);
+	}
+	return (int)aw_rs_leave(rs, err);
 }
 
 int aw_rs_name_get(struct aw_rs *rs, bool peer, struct sockaddr *addr, socklen_t *len)
 {
-	struct sockaddr_storage name = { 0 };
-	int err = 0;
+	struct sockaddr_storage name = { 0 }, local, remote;
 
 	if (!addr || !len)
 		return -EFAULT;
 	if (rs->datagram)
 		return (peer ? getpeername : getsockname)(rs->fd, addr, len) ? -errno : 0;
-	if (aw_rs_ep(rs))
-		err = name_of_ep(rs, peer, &name);
-	else if (peer)
-		err = -ENOTCONN;
-	if (err)
-		return err;
-	if (!aw_rs_ep(rs)) {
+	if (aw_rs_ep(rs)) {
+		aw_xs_ep_names(aw_rs_ep(rs), &local, &remote);
+		name = peer ? remote : local;
+		/* While an active connection is in progress there is no peer; an accepted one has a peer. */
+		if (peer && !rs->accepted && aw_xs_ep_state(aw_rs_ep(rs)) <= AW_XS_CONNECTING)
+			return -ENOTCONN;
+	} else if (peer) {
+		return -ENOTCONN;
+	} else {
 		pthread_mutex_lock(&rs->lock);
 		if (rs->id)
 			memcpy(&name, rdma_get_local_addr(rs->id), sizeof(struct sockaddr_in6));

@@ -155,22 +155,6 @@ static int set_rdma(const struct change *c, int name) AW_REQUIRES(c->rs->lock)
 	}
 }
 
-static int set_locked(const struct change *c, int level, int name) AW_REQUIRES(c->rs->lock)
-{
-	switch (level) {
-	case SOL_SOCKET:
-		return set_socket(c, name);
-	case IPPROTO_TCP:
-		return set_tcp(c, name);
-	case IPPROTO_IPV6:
-		return set_ipv6(c, name);
-	case SOL_RDMA:
-		return set_rdma(c, name);
-	default:
-		return -ENOTSUP;
-	}
-}
-
 static int set_option(const struct change *c, int level, int name)
 {
 	int err;
@@ -185,7 +169,22 @@ static int set_option(const struct change *c, int level, int name)
 			return 0;
 	}
 	pthread_mutex_lock(&c->rs->lock);
-	err = set_locked(c, level, name);
+	switch (level) {
+	case SOL_SOCKET:
+		err = set_socket(c, name);
+		break;
+	case IPPROTO_TCP:
+		err = set_tcp(c, name);
+		break;
+	case IPPROTO_IPV6:
+		err = set_ipv6(c, name);
+		break;
+	case SOL_RDMA:
+		err = set_rdma(c, name);
+		break;
+	default:
+		err = -ENOTSUP;
+	}
 	pthread_mutex_unlock(&c->rs->lock);
 	return err;
 }
@@ -294,55 +293,50 @@ static int get_locked(struct aw_rs *rs, int level, int name, const struct option
 	return store_value(a, rs->route ? rs->route : "", rs->route_len);
 }
 
-static int get_option(struct aw_rs *rs, int level, int name, const struct option_value *a)
-{
-	int err;
-
-	if (!a->value || !a->len)
-		return -EFAULT;
-	if (rs->datagram && level != SOL_RDMA)
-		return getsockopt(rs->fd, level, name, a->value, a->len) ? -errno : 0;
-	pthread_mutex_lock(&rs->lock);
-	err = get_locked(rs, level, name, a);
-	pthread_mutex_unlock(&rs->lock);
-	return err;
-}
-
 int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *optlen)
 {
 	struct option_value a = { optval, optlen };
 	struct aw_rs *rs = aw_rs_enter(socket);
+	int err;
 
-	return rs ? (int)aw_rs_leave(rs, get_option(rs, level, optname, &a)) : -1;
-}
-
-static int fcntl_rs(struct aw_rs *rs, int cmd, int arg)
-{
-	switch (cmd) {
-	case F_GETFL:
-		return atomic_load(&rs->flags) | O_RDWR;
-	case F_SETFL:
-		atomic_store(&rs->flags, arg & O_NONBLOCK);
-		return 0;
-	case F_GETFD:
-	case F_SETFD:
-		arg = fcntl(rs->fd, cmd, arg);
-		return arg < 0 ? -errno : arg;
-	default:
-		return -ENOTSUP;
+	if (!rs)
+		return -1;
+	if (!optval || !optlen) {
+		err = -EFAULT;
+	} else if (rs->datagram && level != SOL_RDMA) {
+		err = getsockopt(rs->fd, level, optname, optval, optlen) ? -errno : 0;
+	} else {
+		pthread_mutex_lock(&rs->lock);
+		err = get_locked(rs, level, optname, &a);
+		pthread_mutex_unlock(&rs->lock);
 	}
+	return (int)aw_rs_leave(rs, err);
 }
 
 int rfcntl(int socket, int cmd, ... /* arg */)
 {
 	struct aw_rs *rs = aw_rs_enter(socket);
+	int arg, result = -ENOTSUP;
 	va_list args;
-	int arg;
 
 	if (!rs)
 		return -1;
 	va_start(args, cmd);
 	arg = cmd == F_SETFL || cmd == F_SETFD ? va_arg(args, int) : 0;
 	va_end(args);
-	return (int)aw_rs_leave(rs, fcntl_rs(rs, cmd, arg));
+	switch (cmd) {
+	case F_GETFL:
+		result = atomic_load(&rs->flags) | O_RDWR;
+		break;
+	case F_SETFL:
+		atomic_store(&rs->flags, arg & O_NONBLOCK);
+		result = 0;
+		break;
+	case F_GETFD:
+	case F_SETFD:
+		result = fcntl(rs->fd, cmd, arg);
+		result = result < 0 ? -errno : result;
+		break;
+	}
+	return (int)aw_rs_leave(rs, result);
 }

@@ -113,27 +113,22 @@ static int read_events(struct poll_set *set)
 }
 
 /*
- * Has this thread lead unless another one does; also true where it leads by another entry of its set. Of all threads in
- * rpoll only the leader sleeps on an endpoint's fds; the others look often, and so does the leader while other threads
- * sleep on the endpoint in another call.
+ * Arms the endpoints that no other thread leads. Of all threads in rpoll only the leader sleeps on an endpoint's fds; the others
+ * look often, and so does the leader while other threads sleep on the endpoint in another call. False: something has happened meanwhile.
  */
-static bool try_lead(const struct poll_set *set, struct member *m)
-{
-	const void *leader = NULL;
-
-	if (atomic_compare_exchange_strong(&m->rs->leader, &leader, set))
-		m->leads = true;
-	return m->leads || leader == set;
-}
-
-/* Arms the endpoints. False: something has happened meanwhile. */
 static bool arm_all(struct poll_set *set)
 {
 	for (size_t i = 0; i < set->count; i++) {
 		struct member *m = &set->members[i];
 		struct pollfd *asked = &set->asked[i * FDS_EACH];
+		const void *leader = NULL;
 
-		if (!m->ep || !try_lead(set, m))
+		if (!m->ep)
+			continue;
+		if (atomic_compare_exchange_strong(&m->rs->leader, &leader, set))
+			m->leads = true;
+		/* It also leads where it does so by another entry of its set. */
+		if (!m->leads && leader != set)
 			continue;
 		if (!aw_xs_ep_arm_for(m->ep, ep_events(set->fds[i].events) | POLLERR | POLLHUP))
 			return false;
@@ -160,42 +155,34 @@ static bool is_repeated(const struct poll_set *set, const struct member *m)
 	return !m->leads && atomic_load(&m->rs->leader) == set;
 }
 
-/* Returns whether this thread shares the endpoint's events with others. */
-static bool begin_sleep(const struct poll_set *set, struct member *m)
-{
-	if (is_repeated(set, m))
-		return false;
-	if (!m->leads) {
-		aw_rs_wait_begin(m->rs);
-		return true;
-	}
-	return atomic_fetch_add(&m->rs->waiting, 1);
-}
-
-static void end_sleep(const struct poll_set *set, struct member *m)
-{
-	eventfd_t calls;
-
-	if (is_repeated(set, m))
-		return;
-	aw_rs_wait_end(m->rs);
-	if (m->leads)
-		while (!eventfd_read(m->rs->fd, &calls))
-			;
-}
-
 static int sleep_on(struct poll_set *set, int64_t left_ns)
 {
-	bool shares = false;
+	bool shares = false; /* with other threads, the events of an endpoint */
+	eventfd_t calls;
 	int err;
 
-	for (size_t i = 0; i < set->count; i++)
-		if (set->members[i].ep && begin_sleep(set, &set->members[i]))
+	for (size_t i = 0; i < set->count; i++) {
+		struct member *m = &set->members[i];
+
+		if (!m->ep || is_repeated(set, m))
+			continue;
+		if (!m->leads) {
+			aw_rs_wait_begin(m->rs);
 			shares = true;
+		} else if (atomic_fetch_add(&m->rs->waiting, 1)) {
+			shares = true;
+		}
+	}
 	err = poll_asked(set, left_ns, shares ? SHARED_MS : aw_rs_config_wake_up_ms());
-	for (size_t i = 0; i < set->count; i++)
-		if (set->members[i].ep)
-			end_sleep(set, &set->members[i]);
+	for (size_t i = 0; i < set->count; i++) {
+		struct member *m = &set->members[i];
+
+		if (!m->ep || is_repeated(set, m))
+			continue;
+		aw_rs_wait_end(m->rs);
+		while (m->leads && !eventfd_read(m->rs->fd, &calls))
+			;
+	}
 	return err;
 }
 

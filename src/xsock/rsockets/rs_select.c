@@ -8,28 +8,22 @@
 #define NS_PER_S 1000000000
 #define NS_PER_US 1000
 
-static int select_in(const struct aw_select_sets *sets, int count, const struct timeval *timeout)
+int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, struct timeval *timeout)
 {
+	struct aw_select_sets sets = { readfds, writefds, exceptfds };
 	struct pollfd fds[FD_SETSIZE];
 	int64_t timeout_ns = -1;
 	nfds_t used;
 	int got;
 
-	if (count < 0 || count > FD_SETSIZE)
-		return -EINVAL;
+	if (nfds < 0 || nfds > FD_SETSIZE)
+		return (int)aw_rs_result(-EINVAL);
 	if (timeout && (timeout->tv_sec < 0 || timeout->tv_usec < 0))
-		return -EINVAL;
+		return (int)aw_rs_result(-EINVAL);
 	if (timeout)
 		timeout_ns =
 			(int64_t)timeout->tv_sec * NS_PER_S + (int64_t)timeout->tv_usec * NS_PER_US;
-	used = aw_sets_to_poll(sets, count, fds);
+	used = aw_sets_to_poll(&sets, nfds, fds);
 	got = aw_rs_poll(fds, used, timeout_ns);
-	return got < 0 ? got : aw_sets_from_poll(sets, fds, used);
-}
-
-int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, struct timeval *timeout)
-{
-	struct aw_select_sets sets = { readfds, writefds, exceptfds };
-
-	return (int)aw_rs_result(select_in(&sets, nfds, timeout));
+	return (int)aw_rs_result(got < 0 ? got : aw_sets_from_poll(&sets, fds, used));
 }

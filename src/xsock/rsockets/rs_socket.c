@@ -155,15 +155,22 @@ static void handle_forks(void)
 	pthread_atfork(NULL, NULL, forget_parents);
 }
 
-/* Returns the descriptor of a new rsocket, or a negative errno. */
-static int open_rs(int domain, bool datagram, int flags)
+int rsocket(int domain, int type, int protocol)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct aw_rs *rs = aw_rs_create(domain, aw_rs_config_options());
-	int fd, err;
+	int fd, err, flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
+	struct aw_rs *rs;
+	bool datagram;
 
+	type &= ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
+	datagram = type == SOCK_DGRAM;
+	if ((domain != AF_INET && domain != AF_INET6) || (type != SOCK_STREAM && !datagram) ||
+	    (protocol && protocol != (datagram ? IPPROTO_UDP : IPPROTO_TCP)))
+		return (int)aw_rs_result(-ENOTSUP);
+
+	rs = aw_rs_create(domain, aw_rs_config_options());
 	if (!rs)
-		return -ENOMEM;
+		return (int)aw_rs_result(-ENOMEM);
 	pthread_once(&once, handle_forks);
 	rs->datagram = datagram;
 	rs->flags = flags;
@@ -172,46 +179,44 @@ static int open_rs(int domain, bool datagram, int flags)
 	err = fd < 0 ? -errno : aw_rs_table_insert(rs, fd);
 	if (err < 0)
 		aw_rs_destroy(rs);
-	return err;
-}
-
-int rsocket(int domain, int type, int protocol)
-{
-	int flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
-	bool datagram;
-
-	type &= ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
-	datagram = type == SOCK_DGRAM;
-	if ((domain != AF_INET && domain != AF_INET6) || (type != SOCK_STREAM && !datagram) ||
-	    (protocol && protocol != (datagram ? IPPROTO_UDP : IPPROTO_TCP)))
-		return (int)aw_rs_result(-ENOTSUP);
-	return (int)aw_rs_result(open_rs(domain, datagram, flags));
-}
-
-static int shutdown_rs(struct aw_rs *rs, int how)
-{
-	struct aw_xs_ep *ep = aw_rs_ep(rs);
-
-	if (rs->datagram)
-		return shutdown(rs->fd, how) ? -errno : 0;
-	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
-		return -EINVAL;
-	return ep ? aw_xs_ep_shutdown(ep, how) : -ENOTCONN;
+	return (int)aw_rs_result(err);
 }
 
 int rshutdown(int socket, int how)
 {
 	struct aw_rs *rs = aw_rs_enter(socket);
+	struct aw_xs_ep *ep;
+	int err;
 
-	return rs ? (int)aw_rs_leave(rs, shutdown_rs(rs, how)) : -1;
+	if (!rs)
+		return -1;
+	ep = aw_rs_ep(rs);
+	if (rs->datagram)
+		err = shutdown(rs->fd, how) ? -errno : 0;
+	else if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+		err = -EINVAL;
+	else
+		err = ep ? aw_xs_ep_shutdown(ep, how) : -ENOTCONN;
+	return (int)aw_rs_leave(rs, err);
 }
 
-/* Ends an rsocket: the threads that are in its calls return, and the last one frees it. */
-static void close_rs(struct aw_rs *rs)
+int rclose(int socket)
 {
-	struct aw_xs_ep *ep = aw_rs_ep(rs);
-	const struct linger *linger = &rs->options.linger;
+	const struct linger *linger;
+	struct aw_xs_ep *ep;
+	struct aw_rs *rs;
 
+	if (aw_rs_table_forget(socket))
+		return 0;
+	rs = aw_rs_enter(socket);
+	if (!rs)
+		return -1;
+	if (!aw_rs_table_close(socket))
+		return (int)aw_rs_leave(rs, -EBADF);
+
+	/* The threads that are in the rsocket's calls return, and the last one frees it. */
+	ep = aw_rs_ep(rs);
+	linger = &rs->options.linger;
 	atomic_store(&rs->closed, true);
 	if (rs->datagram) {
 		shutdown(rs->fd, SHUT_RDWR);
@@ -225,19 +230,5 @@ static void close_rs(struct aw_rs *rs)
 		/* The last thread to leave resets the connection. */
 		aw_xs_ep_interrupt(ep, true);
 	}
-}
-
-int rclose(int socket)
-{
-	struct aw_rs *rs;
-
-	if (aw_rs_table_forget(socket))
-		return 0;
-	rs = aw_rs_enter(socket);
-	if (!rs)
-		return -1;
-	if (!aw_rs_table_close(socket))
-		return (int)aw_rs_leave(rs, -EBADF);
-	close_rs(rs);
 	return (int)aw_rs_leave(rs, 0);
 }
