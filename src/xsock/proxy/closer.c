@@ -18,15 +18,6 @@
 
 static _Atomic(int) threads;
 
-static bool close_may_wait(int fd)
-{
-	struct linger linger = { 0 };
-	socklen_t len = sizeof(linger);
-
-	return getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len) == 0 && linger.l_onoff &&
-	       linger.l_linger > 0;
-}
-
 static void *closer_run(void *fd)
 {
 	close((int)(intptr_t)fd);
@@ -37,8 +28,12 @@ static void *closer_run(void *fd)
 void aw_closer_close(int fd)
 {
 	static const struct linger off;
+	struct linger linger = { 0 };
+	socklen_t len = sizeof(linger);
+	bool may_wait = fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len) == 0 &&
+			linger.l_onoff && linger.l_linger > 0;
 
-	if (fd >= 0 && close_may_wait(fd)) {
+	if (may_wait) {
 		if (atomic_fetch_add(&threads, 1) < THREADS_MAX &&
 		    aw_thread_start(closer_run, (void *)(intptr_t)fd) == 0)
 			return;

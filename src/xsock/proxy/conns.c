@@ -133,37 +133,30 @@ static int conn_prepare(struct aw_proxy_conn *conn, int tcp, int far, struct aw_
 	return fstat(tcp, &begun->tcp_file) == 0 ? 0 : errno;
 }
 
-static int conn_start(struct aw_proxy_conn *conn, const struct aw_request *request, int *tcp,
-		      int far)
-{
-	struct aw_bridge_start begun;
-	int err = conn_prepare(conn, *tcp, far, &begun);
-
-	if (err)
-		return err;
-	if (request->role == 1)
-		begun.line = aw_conns_make_line(true, request->nodelay, tcp);
-	else
-		begun.line = aw_line_of_client(request, *tcp, far);
-	if (!begun.line)
-		return errno;
-	*tcp = -1;
-	err = aw_bridge_create(&begun, &conn->bridge);
-	if (err)
-		begun.line->ops->close(begun.line, true);
-	return err;
-}
-
 void aw_conns_start(const struct aw_request *request, int tcp, int far)
 {
 	struct aw_proxy_conn *conn = conn_create(request);
-	int err;
+	struct aw_bridge_start begun;
+	int err = conn ? conn_prepare(conn, tcp, far, &begun) : ENOMEM;
 
-	err = conn ? conn_start(conn, request, &tcp, far) : ENOMEM;
+	if (!err) {
+		if (request->role == 1)
+			begun.line = aw_conns_make_line(true, request->nodelay, &tcp);
+		else
+			begun.line = aw_line_of_client(request, tcp, far);
+		err = begun.line ? 0 : errno;
+	}
+	if (!err) {
+		tcp = -1;
+		err = aw_bridge_create(&begun, &conn->bridge);
+		if (err)
+			begun.line->ops->close(begun.line, true);
+	}
 	if (!err) {
 		conn_add(conn);
 		return;
 	}
+
 	aw_log(AW_LOG_ERROR, "a connection cannot become iWARP: %s",
 	       err == EOPNOTSUPP ? "the librdmacm.so.1 beside the proxy process is not anywarp's"
 				 : strerror(err));

@@ -34,82 +34,50 @@ static void reply_error(int reply, int error)
 	(void)aw_fds_send(reply, &sent, sizeof(sent), NULL, 0, MSG_DONTWAIT);
 }
 
-/* Stores a kept option and its length in *reply. Returns 0 or an errno. */
-static int read_kept(const struct aw_kept *kept, const struct aw_request *request,
-		     struct aw_reply *reply)
-{
-	const int *value = aw_kept_find(kept, request->level, request->name);
-
-	if (!value)
-		return EINVAL;
-	reply->len = request->len < (int)sizeof(int) ? request->len : (int)sizeof(int);
-	memcpy(reply->value, value, (size_t)reply->len);
-	return 0;
-}
-
 static void get_option(const struct aw_request *request, int reply)
 {
 	struct aw_proxy_conn *conn = aw_conns_find(request->ino);
-	struct aw_reply got = { .error = ENOTCONN };
+	const int *value = conn ? aw_kept_find(&conn->kept, request->level, request->name) : NULL;
+	struct aw_reply got = { .error = conn ? EINVAL : ENOTCONN };
 
-	if (conn)
-		got.error = read_kept(&conn->kept, request, &got);
+	if (value) {
+		got.error = 0;
+		got.len = request->len < (int)sizeof(int) ? request->len : (int)sizeof(int);
+		memcpy(got.value, value, (size_t)got.len);
+	}
 	(void)aw_fds_send(reply, &got, sizeof(got), NULL, 0, MSG_DONTWAIT);
-}
-
-static int set_linger(struct aw_bridge *bridge, const struct aw_request *request)
-{
-	struct linger linger;
-
-	if (request->len < (int)sizeof(linger))
-		return EINVAL;
-	memcpy(&linger, request->value, sizeof(linger));
-	aw_bridge_set_linger(bridge, &linger);
-	return 0;
-}
-
-static int set_kept(struct aw_proxy_conn *conn, const struct aw_request *request)
-{
-	struct aw_line *line = aw_bridge_line(conn->bridge);
-	int value, err = aw_kept_set(&conn->kept, request->level, request->name, request->value,
-				     (size_t)request->len, &value);
-
-	if (!err)
-		line->ops->set_option(line, request->level, request->name, value);
-	return err;
 }
 
 /* Setting an option of a connection that has ended succeeds, as it does for TCP. */
 static void set_option(const struct aw_request *request, int reply)
 {
 	struct aw_proxy_conn *conn = aw_conns_find(request->ino);
+	bool lingers = request->level == SOL_SOCKET && request->name == SO_LINGER;
+	struct linger linger;
+	struct aw_line *line;
+	int value, err = 0;
 
-	if (!conn)
-		reply_error(reply, 0);
-	else if (request->level == SOL_SOCKET && request->name == SO_LINGER)
-		reply_error(reply, set_linger(conn->bridge, request));
-	else
-		reply_error(reply, set_kept(conn, request));
-}
-
-/* Sends the connection's TCP socket. A process that has the near end may have the TCP socket, too. */
-static void send_socket(const struct aw_request *request, int reply)
-{
-	const struct aw_proxy_conn *conn = aw_conns_find(request->ino);
-	struct aw_reply sent = { 0 };
-	int tcp = conn ? aw_bridge_tcp(conn->bridge) : -1;
-
-	if (tcp < 0)
-		reply_error(reply, ENOTCONN);
-	else
-		(void)aw_fds_send(reply, &sent, sizeof(sent), &tcp, 1, MSG_DONTWAIT);
+	if (conn && lingers && request->len < (int)sizeof(linger)) {
+		err = EINVAL;
+	} else if (conn && lingers) {
+		memcpy(&linger, request->value, sizeof(linger));
+		aw_bridge_set_linger(conn->bridge, &linger);
+	} else if (conn) {
+		line = aw_bridge_line(conn->bridge);
+		err = aw_kept_set(&conn->kept, request->level, request->name, request->value,
+				  (size_t)request->len, &value);
+		if (!err)
+			line->ops->set_option(line, request->level, request->name, value);
+	}
+	reply_error(reply, err);
 }
 
 static void serve_connection(struct aw_request_msg *msg)
 {
 	const struct aw_request *request = &msg->request;
 	const struct aw_proxy_conn *conn = aw_conns_find(request->ino);
-	int reply = reply_of(msg);
+	struct aw_reply lent = { 0 };
+	int tcp, reply = reply_of(msg);
 
 	/*
 	 * The near end (the program's end of the pair) is closed before the reply: as long as this process has a copy open, the
@@ -117,64 +85,48 @@ static void serve_connection(struct aw_request_msg *msg)
 	 * got its number since.
 	 */
 	close(aw_request_msg_take_fd(msg, 0));
-	if (request->kind == AW_REQUEST_GET_OPTION)
+	if (request->kind == AW_REQUEST_GET_OPTION) {
 		get_option(request, reply);
-	else if (request->kind == AW_REQUEST_SET_OPTION)
+	} else if (request->kind == AW_REQUEST_SET_OPTION) {
 		set_option(request, reply);
-	else if (request->kind == AW_REQUEST_SOCKET)
-		send_socket(request, reply);
-	else if (request->kind == AW_REQUEST_DRAINED)
+	} else if (request->kind == AW_REQUEST_SOCKET) {
+		/* A process that has the near end may have the TCP socket, too. */
+		tcp = conn ? aw_bridge_tcp(conn->bridge) : -1;
+		if (tcp < 0)
+			reply_error(reply, ENOTCONN);
+		else
+			(void)aw_fds_send(reply, &lent, sizeof(lent), &tcp, 1, MSG_DONTWAIT);
+	} else if (request->kind == AW_REQUEST_DRAINED) {
 		reply_error(reply, conn && aw_bridge_unsent(conn->bridge) ? EAGAIN : 0);
-	else
+	} else {
 		reply_error(reply, aw_conns_error(request->ino));
+	}
 }
 
 /*
- * Refuses a near end that a connection has already: later requests name a connection by its near end,
- * and would reach the wrong one.
+ * The memory's sender may write to it at any time, so that only memory of a process of this user is mapped; of another
+ * user's slot, which no other process holds, a copy is made.
  */
-static void serve_start(struct aw_request_msg *msg)
-{
-	if (aw_conns_find(msg->request.ino))
-		return;
-	close(aw_request_msg_take_fd(msg, 2)); /* this process needs no near end */
-	aw_status_serve(msg->request.pid);
-	aw_conns_start(&msg->request, aw_request_msg_take_fd(msg, 0),
-		       aw_request_msg_take_fd(msg, 1));
-}
-
-/*
- * Takes a share of the program's slot. The memory's sender may write to it at any time, so that
- * only memory of a process of this user is mapped; of another user's slot, which no other process
- * holds, a copy is made.
- */
-static int share_take(struct aw_share *share, const struct aw_request_msg *msg, uint64_t tcp_ino)
-{
-	const struct aw_request *request = &msg->request;
-	int err = EPERM;
-
-	if (msg->from.uid == geteuid())
-		err = aw_share_take(share, msg->fds[3], request->slot, tcp_ino);
-	return err == EPERM && request->alone ? aw_share_copy(share, msg->fds[3], request->slot)
-					      : err;
-}
-
 static int start_record(struct aw_request_msg *msg, uint64_t tcp_ino)
 {
+	const struct aw_request *request = &msg->request;
 	struct aw_line_record_start begun = {
 		.tcp = msg->fds[0],
 		.far = msg->fds[1],
-		.near = msg->request.alone ? -1 : msg->fds[2],
-		.threads = msg->request.threads,
+		.near = request->alone ? -1 : msg->fds[2],
+		.threads = request->threads,
 	};
-	int near, err;
+	int near, err = EPERM;
 
-	if (aw_conns_find(msg->request.ino))
+	if (aw_conns_find(request->ino))
 		return EEXIST;
-	err = share_take(&begun.share, msg, tcp_ino);
+	if (msg->from.uid == geteuid())
+		err = aw_share_take(&begun.share, msg->fds[3], request->slot, tcp_ino);
+	if (err == EPERM && request->alone)
+		err = aw_share_copy(&begun.share, msg->fds[3], request->slot);
 	if (err)
 		return err;
-	err = aw_conns_start_record(&msg->request, &begun);
+	err = aw_conns_start_record(request, &begun);
 	if (err) {
 		aw_share_put(&begun.share);
 		return err;
@@ -184,7 +136,7 @@ static int start_record(struct aw_request_msg *msg, uint64_t tcp_ino)
 	near = aw_request_msg_take_fd(msg, 2);
 	if (begun.near < 0)
 		close(near); /* this process needs no near end */
-	aw_status_serve(msg->request.pid);
+	aw_status_serve(request->pid);
 	return 0;
 }
 
@@ -215,7 +167,13 @@ static void serve_request(struct aw_request_msg *msg)
 
 	switch ((enum aw_request_kind)request->kind) {
 	case AW_REQUEST_START:
-		serve_start(msg);
+		/* Later requests name a connection by its near end, and would reach the wrong one of two. */
+		if (aw_conns_find(request->ino))
+			break;
+		close(aw_request_msg_take_fd(msg, 2)); /* this process needs no near end */
+		aw_status_serve(request->pid);
+		aw_conns_start(request, aw_request_msg_take_fd(msg, 0),
+			       aw_request_msg_take_fd(msg, 1));
 		break;
 	case AW_REQUEST_RECORD:
 		serve_record(msg);
@@ -233,31 +191,26 @@ static void serve_request(struct aw_request_msg *msg)
 	}
 }
 
-/* Serves one request. Returns whether there may be more. */
-static bool take_request(void)
-{
-	struct aw_request_msg msg;
-	int got = aw_request_msg_recv(source.fd, &msg);
-
-	if (got < 0) {
-		is_over = true;
-		aw_loop_set(&source, -1, 0);
-	}
-	if (got <= 0)
-		return false;
-	if (aw_request_msg_check(&msg))
-		serve_request(&msg);
-	else
-		aw_log(AW_LOG_ERROR, "an invalid request of process %d is refused",
-		       (int)msg.from.pid);
-	aw_request_msg_close(&msg);
-	return true;
-}
-
 static void take_requests(int most)
 {
-	while (most-- > 0 && !is_over && take_request())
-		;
+	struct aw_request_msg msg;
+	int got;
+
+	while (most-- > 0 && !is_over) {
+		got = aw_request_msg_recv(source.fd, &msg);
+		if (got < 0) {
+			is_over = true;
+			aw_loop_set(&source, -1, 0);
+		}
+		if (got <= 0)
+			return;
+		if (aw_request_msg_check(&msg))
+			serve_request(&msg);
+		else
+			aw_log(AW_LOG_ERROR, "an invalid request of process %d is refused",
+			       (int)msg.from.pid);
+		aw_request_msg_close(&msg);
+	}
 }
 
 static void control_ready(struct aw_loop_source *s, uint32_t events)

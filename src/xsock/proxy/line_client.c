@@ -236,21 +236,10 @@ static struct aw_line *begin_record(const struct line_client *client)
 	return line;
 }
 
-static struct aw_line *begin_line(struct line_client *client, bool record)
-{
-	struct aw_line *next = record ? begin_record(client)
-				      : aw_conns_make_line(false, client->nodelay, &client->tcp);
-
-	if (next)
-		client_free(client);
-	else
-		client->error = ECONNRESET;
-	return next;
-}
-
 static struct aw_line *client_become(struct aw_line *line)
 {
 	struct line_client *client = client_of(line);
+	struct aw_line *next = NULL;
 	uint8_t bytes[AW_FIRST_BYTES_MAX];
 	enum aw_first_bytes asked = AW_FIRST_BYTES_MORE;
 	size_t missing;
@@ -264,7 +253,14 @@ static struct aw_line *client_become(struct aw_line *line)
 	switch (asked) {
 	case AW_FIRST_BYTES_RECORD:
 	case AW_FIRST_BYTES_ENDPOINT:
-		return begin_line(client, asked == AW_FIRST_BYTES_RECORD);
+		next = asked == AW_FIRST_BYTES_RECORD
+			       ? begin_record(client)
+			       : aw_conns_make_line(false, client->nodelay, &client->tcp);
+		if (next)
+			client_free(client);
+		else
+			client->error = ECONNRESET;
+		break;
 	case AW_FIRST_BYTES_STRANGE:
 		client->error = EPROTO;
 		break;
@@ -274,7 +270,7 @@ static struct aw_line *client_become(struct aw_line *line)
 			client->error = errno;
 		break;
 	}
-	return NULL;
+	return next;
 }
 
 struct aw_line *aw_line_of_client(const struct aw_request *request, int tcp, int far)

@@ -52,22 +52,19 @@ static struct line_record *record_of(struct aw_line *line)
 	return (struct line_record *)line;
 }
 
-/* Arms the timer, one of the line's fds, to be ready in ms or sooner. */
-static void timer_arm(struct line_record *r, int ms)
+/*
+ * Arms the timer, one of the line's fds, for another look, and makes the pause before the one after it longer. A timer that
+ * is due sooner stays as it is.
+ */
+static void look_later(struct line_record *r, int *pause_ms)
 {
-	const struct itimerspec then = { .it_value.tv_nsec = ms * MS };
+	const struct itimerspec then = { .it_value.tv_nsec = *pause_ms * MS };
 	struct itimerspec due = { 0 };
 
 	(void)timerfd_gettime(r->timer, &due);
-	if (due.it_value.tv_sec || (due.it_value.tv_nsec && due.it_value.tv_nsec <= ms * MS))
-		return;
-	(void)timerfd_settime(r->timer, 0, &then, NULL);
-}
-
-/* Arms the timer for another look, and makes the pause before the one after it longer. */
-static void look_later(struct line_record *r, int *pause_ms)
-{
-	timer_arm(r, *pause_ms);
+	if (!due.it_value.tv_sec &&
+	    (!due.it_value.tv_nsec || due.it_value.tv_nsec > *pause_ms * MS))
+		(void)timerfd_settime(r->timer, 0, &then, NULL);
 	*pause_ms = *pause_ms < AGAIN_MS_MAX ? 2 * *pause_ms : AGAIN_MS_MAX;
 }
 
@@ -141,56 +138,28 @@ static void record_terminate(struct line_record *r)
 }
 
 /*
- * Returns whether a thread may sleep on the TCP socket: of another process, or one that slept there when the bridge began.
- */
-static bool has_sleepers(const struct line_record *r)
-{
-	return r->start.near >= 0 || (r->start.threads && !r->is_read) ||
-	       atomic_load(&r->start.share.slot->readers);
-}
-
-/*
- * Receives the urgent byte, at the mark. With SO_OOBINLINE on, the record's next byte is the urgent
- * one.
- */
-static ssize_t receive_urgent(struct line_record *r, const struct iovec *iov)
-{
-	struct aw_record *record = &r->start.share.slot->record;
-	struct iovec byte = { iov->iov_base, 1 };
-
-	return record->rx.in_line
-		       ? aw_record_receive(record, r->start.tcp, &byte, 1, 0)
-		       : aw_record_receive_urgent(record, r->start.tcp, iov->iov_base, 0);
-}
-
-/*
- * Returns how many bytes of payload, 0 for few, can be received so that the TCP socket stays readable: a byte has 28 of FPDU. 0 while
- * a thread may read the socket that does not know of the bridge: what it took would come before what is in the pair.
- */
-static size_t spare(const struct line_record *r)
-{
-	const struct aw_slot *slot = r->start.share.slot;
-	int queued = 0;
-
-	if (atomic_load(&slot->readers) || (r->start.near >= 0 && !atomic_load(&slot->proxy)))
-		return 0;
-	(void)ioctl(r->start.tcp, FIONREAD, &queued);
-	return (size_t)queued >= SPARE_MIN * FPDU_SHARE ? (size_t)queued / FPDU_SHARE : 0;
-}
-
-/*
  * Receives. Where a thread may sleep on the TCP socket, the socket stays readable: it has more bytes, or what is received
  * stays there until drop_given.
  */
 static ssize_t receive_bytes(struct line_record *r, struct iovec *iov)
 {
-	struct aw_record *record = &r->start.share.slot->record;
-	bool leaves = has_sleepers(r);
-	size_t more = leaves ? spare(r) : 0;
+	struct aw_slot *slot = r->start.share.slot;
+	struct aw_record *record = &slot->record;
+	/* A thread may sleep there: of another process, or one that did so when the bridge began. */
+	bool leaves = r->start.near >= 0 || (r->start.threads && !r->is_read) ||
+		      atomic_load(&slot->readers);
+	int queued = 0;
 	ssize_t n = 0;
 
-	if (more > 0)
-		iov->iov_len = MIN(iov->iov_len, more);
+	/*
+	 * Of many bytes that are queued a part can be received, and the socket stays readable: a byte has 28 of FPDU. Not so
+	 * while a thread that does not know of the bridge may read it: what it took would come before what is in the pair.
+	 */
+	if (leaves && !atomic_load(&slot->readers) &&
+	    (r->start.near < 0 || atomic_load(&slot->proxy)))
+		(void)ioctl(r->start.tcp, FIONREAD, &queued);
+	if ((size_t)queued >= SPARE_MIN * FPDU_SHARE)
+		iov->iov_len = MIN(iov->iov_len, (size_t)queued / FPDU_SHARE);
 	else if (leaves)
 		n = aw_record_peek(record, r->start.tcp, iov, 1, NULL);
 	/* Bytes that have come since the look are for the next one. */
@@ -198,7 +167,7 @@ static ssize_t receive_bytes(struct line_record *r, struct iovec *iov)
 		return n;
 	if (n <= 0)
 		return aw_record_receive(record, r->start.tcp, iov, 1, 0);
-	r->start.share.slot->given = (uint32_t)n;
+	slot->given = (uint32_t)n;
 	return n;
 }
 
@@ -206,6 +175,7 @@ static ssize_t record_recv(struct aw_line *line, const struct iovec *iov, int fl
 {
 	struct line_record *r = record_of(line);
 	struct aw_slot *slot = r->start.share.slot;
+	struct aw_record *record = &slot->record;
 	struct iovec room = *iov;
 	bool faulty;
 	ssize_t n;
@@ -213,8 +183,16 @@ static ssize_t record_recv(struct aw_line *line, const struct iovec *iov, int fl
 	n = half_lock(r, &slot->rx_lock);
 	if (n)
 		return n;
-	n = flags & MSG_OOB ? receive_urgent(r, iov) : receive_bytes(r, &room);
-	faulty = slot->record.rx.fault != AW_OK;
+	if (!(flags & MSG_OOB)) {
+		n = receive_bytes(r, &room);
+	} else if (record->rx.in_line) {
+		/* With SO_OOBINLINE on, the record's next byte is the urgent one. */
+		room.iov_len = 1;
+		n = aw_record_receive(record, r->start.tcp, &room, 1, 0);
+	} else {
+		n = aw_record_receive_urgent(record, r->start.tcp, iov->iov_base, 0);
+	}
+	faulty = record->rx.fault != AW_OK;
 	pthread_mutex_unlock(&slot->rx_lock);
 	if (faulty)
 		record_terminate(r);
@@ -246,19 +224,6 @@ static bool has_failed(int tcp)
 	return poll(&pollfd, 1, 0) > 0 && pollfd.revents & ENDS;
 }
 
-/*
- * Returns whether the program's stream has ended, and the server may still send its Reply, because the two cross: to a Reply that
- * came to a closed socket the kernel would send a reset, and drop what it has yet to send.
- */
-static bool awaits_reply(struct line_record *r)
-{
-	if (!r->until_ns || !is_unanswered(r) || has_failed(r->start.tcp) ||
-	    aw_now_ns() >= r->until_ns)
-		return false;
-	look_later(r, &r->queued_ms);
-	return true;
-}
-
 /* Flushes the record. Returns the bytes of an FPDU that TCP has yet to take; 1 where the Reply may cross the stream's end. */
 static size_t record_owed(struct aw_line *line)
 {
@@ -274,7 +239,18 @@ static size_t record_owed(struct aw_line *line)
 	err = aw_record_flush(&slot->record, r->start.tcp);
 	rest = err == -EAGAIN && !tx->reply ? tx->rest : 0;
 	pthread_mutex_unlock(lock);
-	return rest ? rest : awaits_reply(r);
+	if (rest)
+		return rest;
+
+	/*
+	 * The program's stream may have ended while the server may still send its Reply, because the two cross: to a Reply that
+	 * came to a closed socket the kernel would send a reset, and drop what it has yet to send.
+	 */
+	if (!r->until_ns || !is_unanswered(r) || has_failed(r->start.tcp) ||
+	    aw_now_ns() >= r->until_ns)
+		return 0;
+	look_later(r, &r->queued_ms);
+	return 1;
 }
 
 static size_t record_unsent(struct aw_line *line)

@@ -53,10 +53,20 @@ void aw_loop_free_later(struct aw_loop_source *source)
 	dead = source;
 }
 
-static void call_again(void)
+void aw_loop_turn(int timeout_ms)
 {
-	struct aw_loop_source *list = again;
+	struct epoll_event events[EVENTS];
+	int count = epoll_wait(epfd, events, EVENTS, again ? 0 : timeout_ms);
+	struct aw_loop_source *list;
 
+	for (int i = 0; i < count; i++) {
+		struct aw_loop_source *source = events[i].data.ptr;
+
+		if (!source->is_dead && source->fd >= 0)
+			source->ready(source, events[i].events);
+	}
+
+	list = again;
 	again = NULL;
 	while (list) {
 		struct aw_loop_source *source = list;
@@ -66,10 +76,7 @@ static void call_again(void)
 		if (!source->is_dead)
 			source->ready(source, 0);
 	}
-}
 
-static void free_dead(void)
-{
 	while (dead) {
 		struct aw_loop_source *source = dead;
 
@@ -79,19 +86,4 @@ static void free_dead(void)
 		else
 			free(source->owner);
 	}
-}
-
-void aw_loop_turn(int timeout_ms)
-{
-	struct epoll_event events[EVENTS];
-	int count = epoll_wait(epfd, events, EVENTS, again ? 0 : timeout_ms);
-
-	for (int i = 0; i < count; i++) {
-		struct aw_loop_source *source = events[i].data.ptr;
-
-		if (!source->is_dead && source->fd >= 0)
-			source->ready(source, events[i].events);
-	}
-	call_again();
-	free_dead();
 }

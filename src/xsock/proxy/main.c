@@ -24,15 +24,6 @@
 #define REVIEW_MS 1000
 #define LINGER_NS ((AW_CONNS_PATIENCE_MS + 120000) * INT64_C(1000000))
 
-/* Has the verbs library tell of wrong settings while there is the program's stderr to write to. */
-static void tell_wrong_settings(void)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	if (list)
-		ibv_free_device_list(list);
-}
-
 /*
  * Closes all that this process has inherited but the control socket: the program's pipes must end
  * when the program does.
@@ -53,17 +44,6 @@ static void leave_program(void)
 		aw_log(AW_LOG_WARN, "cannot leave the program's directory: %s", strerror(errno));
 }
 
-static bool keeps_default(int sig)
-{
-	static const int kept[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL, SIGTRAP,
-				    SIGSYS,  SIGABRT, SIGCHLD, SIGCONT };
-
-	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
-		if (sig == kept[i])
-			return true;
-	return false;
-}
-
 /*
  * Ignores every signal that a service manager, a terminal or a timer sends to the program's process
  * group: this process has connections of programs that may have exited, and lives as long as they
@@ -72,23 +52,20 @@ static bool keeps_default(int sig)
  */
 static void outlive_signals(void)
 {
+	static const int kept[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL, SIGTRAP,
+				    SIGSYS,  SIGABRT, SIGCHLD, SIGCONT };
 	sigset_t none;
 
 	/* signal() fails for SIGKILL, SIGSTOP and the C library's own signals. */
-	for (int sig = 1; sig < NSIG; sig++)
-		signal(sig, keeps_default(sig) ? SIG_DFL : SIG_IGN);
+	for (int sig = 1; sig < NSIG; sig++) {
+		bool is_kept = false;
+
+		for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+			is_kept |= sig == kept[i];
+		signal(sig, is_kept ? SIG_DFL : SIG_IGN);
+	}
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
-}
-
-static void raise_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &limit);
-	}
 }
 
 static void serve_until_done(void)
@@ -112,11 +89,20 @@ static void serve_until_done(void)
 
 int main(void)
 {
+	struct ibv_device **list;
+	struct rlimit limit;
+
 	aw_log_output.reports_level = false; /* libibverbs does */
-	tell_wrong_settings();
+	/* The verbs library tells of wrong settings while there is the program's stderr to write to. */
+	list = ibv_get_device_list(NULL);
+	if (list)
+		ibv_free_device_list(list);
 	leave_program();
 	outlive_signals();
-	raise_limit();
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
 	aw_thread_shorten_slice();
 	if (aw_loop_init() != 0 || aw_control_init(AW_PROXY_CONTROL) != 0) {
 		aw_log(AW_LOG_ERROR, "the proxy process cannot work: %s", strerror(errno));

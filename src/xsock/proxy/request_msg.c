@@ -87,43 +87,32 @@ static bool is_local(int fd, int type)
 	       aw_sockopt_int(fd, SOL_SOCKET, SO_TYPE, -1) == type;
 }
 
-/* Checks that fd is a TCP socket and reads its peer's address, which is for the status alone. */
-static bool is_tcp(int fd, struct aw_request *request)
-{
-	socklen_t len = sizeof(request->remote);
-	int domain = aw_sockopt_int(fd, SOL_SOCKET, SO_DOMAIN, -1);
-
-	if ((domain != AF_INET && domain != AF_INET6) ||
-	    aw_sockopt_int(fd, SOL_SOCKET, SO_PROTOCOL, -1) != IPPROTO_TCP)
-		return false;
-	(void)getpeername(fd, (struct sockaddr *)&request->remote, &len);
-	return true;
-}
-
-/* Reads the inode of an fd that is known to be a socket: fstat() of a socket never waits. */
-static bool read_ino(struct aw_request_msg *msg, int at)
-{
-	struct stat file;
-
-	if (fstat(msg->fds[at], &file) != 0)
-		return false;
-	msg->request.ino = file.st_ino;
-	return true;
-}
-
 /*
- * Checks an fd. No call here reaches a file system before the fd is known to be the kernel's own
- * file: a file system in user space may not answer.
+ * Checks an fd, and notes what the request needs of it. No call here reaches a file system before the fd is known to be
+ * the kernel's own file: a file system in user space may not answer.
  */
 static bool fd_check(struct aw_request_msg *msg, int at, enum fd_kind kind)
 {
-	int fd = msg->fds[at];
+	struct aw_request *request = &msg->request;
+	socklen_t len = sizeof(request->remote);
+	int domain, fd = msg->fds[at];
+	struct stat file;
 
 	switch (kind) {
 	case FD_TCP:
-		return is_tcp(fd, &msg->request);
+		domain = aw_sockopt_int(fd, SOL_SOCKET, SO_DOMAIN, -1);
+		if ((domain != AF_INET && domain != AF_INET6) ||
+		    aw_sockopt_int(fd, SOL_SOCKET, SO_PROTOCOL, -1) != IPPROTO_TCP)
+			return false;
+		/* The peer's address is for the status alone. */
+		(void)getpeername(fd, (struct sockaddr *)&request->remote, &len);
+		return true;
 	case FD_NEAR:
-		return is_local(fd, SOCK_STREAM) && read_ino(msg, at);
+		/* fstat() of a socket never waits. */
+		if (!is_local(fd, SOCK_STREAM) || fstat(fd, &file) != 0)
+			return false;
+		request->ino = file.st_ino;
+		return true;
 	case FD_FAR:
 		return is_local(fd, SOCK_STREAM);
 	case FD_REPLY:

@@ -12,24 +12,6 @@
 
 #include "xsock/framed/bridged.h"
 
-/*
- * Opens the memory again. Locks of an open file description that another process has, too, would be
- * that process's as well; and POSIX locks end when any fd of the file is closed.
- */
-static int open_own(int memory)
-{
-	char path[32];
-	struct stat file;
-
-	if (!aw_arena_is_one(memory, fcntl(memory, F_GET_SEALS), &file) ||
-	    file.st_uid != geteuid()) {
-		errno = EPERM;
-		return -1;
-	}
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", memory);
-	return open(path, O_RDWR | O_CLOEXEC);
-}
-
 static void *map_at(int fd, size_t at, size_t len)
 {
 	void *mapped = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)at);
@@ -49,13 +31,24 @@ static void share_unmap(struct aw_share *share)
 int aw_share_take(struct aw_share *share, int memory, unsigned number, uint64_t ino)
 {
 	struct flock lock = aw_entry_lock(number, F_RDLCK);
+	struct stat file;
+	char path[32];
 	int err = 0;
 
 	if (number >= AW_ARENA_SLOTS)
 		return EINVAL;
-	*share = (struct aw_share){ .fd = open_own(memory), .number = number };
+	*share = (struct aw_share){ .fd = -1, .number = number };
+	if (!aw_arena_is_one(memory, fcntl(memory, F_GET_SEALS), &file) || file.st_uid != geteuid())
+		return EPERM;
+	/*
+	 * The memory is opened again: locks of an open file description that another process has, too, would be that process's as
+	 * well; and POSIX locks end when any fd of the file is closed.
+	 */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", memory);
+	share->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (share->fd < 0)
 		return errno;
+
 	share->table = map_at(share->fd, 0, sizeof(*share->table));
 	share->slot = map_at(share->fd, aw_arena_slot_at(number), aw_arena_slot_size());
 	if (!share->table || !share->slot)

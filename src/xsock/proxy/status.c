@@ -54,44 +54,27 @@ static const char *state_name(enum aw_xs_state state)
 	return "unknown";
 }
 
-static void print_peer(const union aw_address *peer, char text[INET6_ADDRSTRLEN + 16])
-{
-	char ip[INET6_ADDRSTRLEN] = "-";
-
-	if (peer->any.sa_family == AF_INET) {
-		inet_ntop(AF_INET, &peer->v4.sin_addr, ip, sizeof(ip));
-		sprintf(text, "%s:%u", ip, ntohs(peer->v4.sin_port));
-	} else {
-		inet_ntop(AF_INET6, &peer->v6.sin6_addr, ip, sizeof(ip));
-		sprintf(text, "[%s]:%u", ip, ntohs(peer->v6.sin6_port));
-	}
-}
-
 static void print_conn(int to, int fd, const struct aw_proxy_conn *conn)
 {
 	struct aw_line *of = aw_bridge_line(conn->bridge);
-	char peer[INET6_ADDRSTRLEN + 16], line[LINE_MAX_BYTES];
+	const union aw_address *remote = &conn->remote;
+	char ip[INET6_ADDRSTRLEN] = "-", peer[INET6_ADDRSTRLEN + 16], line[LINE_MAX_BYTES];
 	struct aw_xs_stats stats;
 	int len;
 
 	of->ops->stats(of, &stats);
-	print_peer(&conn->remote, peer);
+	if (remote->any.sa_family == AF_INET) {
+		inet_ntop(AF_INET, &remote->v4.sin_addr, ip, sizeof(ip));
+		sprintf(peer, "%s:%u", ip, ntohs(remote->v4.sin_port));
+	} else {
+		inet_ntop(AF_INET6, &remote->v6.sin6_addr, ip, sizeof(ip));
+		sprintf(peer, "[%s]:%u", ip, ntohs(remote->v6.sin6_port));
+	}
 	len = snprintf(line, sizeof(line), "%d %s %s %llu %llu %u %u %s\n", fd,
 		       conn->mode == AW_XS_RSOCKETS ? "rsockets" : "on", peer,
 		       (unsigned long long)stats.bytes_in, (unsigned long long)stats.bytes_out,
 		       stats.send_credits, stats.receive_credits, state_name(stats.state));
 	(void)send(to, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-/*
- * Prints the process's connections with the fd numbers that they began with: only root can read the
- * fds of a process that has changed its user.
- */
-static void print_remembered(int to, pid_t pid)
-{
-	for (const struct aw_proxy_conn *conn = aw_conns_first(); conn; conn = LIST_NEXT(conn, all))
-		if (conn->pid == pid)
-			print_conn(to, conn->fd, conn);
 }
 
 static void print_process(int to, pid_t pid)
@@ -104,8 +87,13 @@ static void print_process(int to, pid_t pid)
 
 	sprintf(path, "/proc/%d/fd", (int)pid);
 	dir = opendir(path);
-	if (!dir)
-		print_remembered(to, pid);
+	/*
+	 * Only root can read the fds of a process that has changed its user: the numbers are then those that its connections
+	 * began with.
+	 */
+	for (conn = aw_conns_first(); !dir && conn; conn = LIST_NEXT(conn, all))
+		if (conn->pid == pid)
+			print_conn(to, conn->fd, conn);
 	while (dir && (entry = readdir(dir))) {
 		conn = aw_sockdiag_fd(dirfd(dir), entry->d_name, &ino) ? aw_conns_find(ino) : NULL;
 		if (conn)
@@ -157,49 +145,36 @@ static bool make_elsewhere(char path[DIRECTORY_MAX], const char *name)
 	return mkdtemp(path);
 }
 
-static struct sockaddr_un name_in(const char directory[DIRECTORY_MAX], const char *prefix,
-				  pid_t pid)
+static struct sockaddr_un name_in(const char directory[DIRECTORY_MAX], pid_t pid)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 
-	snprintf(name.sun_path, sizeof(name.sun_path), "%.*s/%s%d", DIRECTORY_MAX, directory,
-		 prefix, (int)pid);
+	snprintf(name.sun_path, sizeof(name.sun_path), "%.*s/" STATUS_PREFIX "%d", DIRECTORY_MAX,
+		 directory, (int)pid);
 	return name;
 }
 
-/* Returns whether no process listens at the socket: its proxy process was killed. */
-static bool is_left_over(const struct sockaddr_un *name)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	bool refused = fd >= 0 && connect(fd, (struct sockaddr *)name, sizeof(*name)) != 0 &&
-		       errno == ECONNREFUSED;
-
-	if (fd >= 0)
-		close(fd);
-	return refused;
-}
-
-static void remove_left_over(const char *directory, const char *entry, const char *prefix)
-{
-	size_t len = strlen(prefix);
-	struct sockaddr_un name;
-	int pid;
-
-	if (strncmp(entry, prefix, len) != 0 || sscanf(entry + len, "%d", &pid) != 1 ||
-	    kill(pid, 0) == 0 || errno != ESRCH)
-		return;
-	name = name_in(directory, prefix, pid);
-	if (is_left_over(&name))
-		unlink(name.sun_path);
-}
-
-static void remove_all_left_over(const char *directory)
+/* Removes the sockets at which no process listens, because their proxy processes were killed. */
+static void remove_left_over(const char directory[DIRECTORY_MAX])
 {
 	DIR *dir = opendir(directory);
+	struct sockaddr_un name;
 	struct dirent *entry;
+	bool refused;
+	int fd, pid;
 
 	while (dir && (entry = readdir(dir))) {
-		remove_left_over(directory, entry->d_name, STATUS_PREFIX);
+		if (sscanf(entry->d_name, STATUS_PREFIX "%d", &pid) != 1 || kill(pid, 0) == 0 ||
+		    errno != ESRCH)
+			continue;
+		name = name_in(directory, pid);
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		refused = fd >= 0 && connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0 &&
+			  errno == ECONNREFUSED;
+		if (fd >= 0)
+			close(fd);
+		if (refused)
+			unlink(name.sun_path);
 	}
 	if (dir)
 		closedir(dir);
@@ -222,7 +197,7 @@ static const char *find_directory(void)
 		       strerror(errno));
 		path[0] = '\0';
 	} else {
-		remove_all_left_over(path);
+		remove_left_over(path);
 	}
 	return path;
 }
@@ -258,7 +233,7 @@ void aw_status_serve(pid_t pid)
 	process->pid = pid;
 	process->source =
 		(struct aw_loop_source){ .fd = -1, .ready = status_ready, .owner = process };
-	process->name = name_in(directory, STATUS_PREFIX, pid);
+	process->name = name_in(directory, pid);
 	fd = status_listen(process);
 	if (fd < 0 || aw_loop_set(&process->source, fd, EPOLLIN) != 0) {
 		aw_log(AW_LOG_WARN, "no socket for 'anywarp sockets --status' at %s: %s",
