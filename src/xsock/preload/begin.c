@@ -23,21 +23,18 @@ const struct aw_fdtab_hooks aw_fdtab_hooks = {
 /* The thread sanitizer's runtime, where it is linked into the program: it is to be called before it sees another call. */
 void __tsan_init(void) __attribute__((weak));
 
-/* libc sets these variables to the same values in its own constructor. */
-static void give_libc_its_variables(char **argv, char **env)
-{
-	if (!environ)
-		environ = env;
-	if (!program_invocation_name[0] && argv[0])
-		program_invocation_name = argv[0];
-}
-
 __attribute__((constructor(101))) static void begin_library(int argc, char **argv, char **env)
 {
 	(void)argc;
 	if (__tsan_init)
 		__tsan_init();
-	give_libc_its_variables(argv, env);
+
+	/* libc sets these variables to the same values in its own constructor. */
+	if (!environ)
+		environ = env;
+	if (!program_invocation_name[0] && argv[0])
+		program_invocation_name = argv[0];
+
 	aw_fdtab_watch_forks();
 	aw_spawn_find_proxy();
 	aw_program_find_library();

@@ -21,21 +21,6 @@ static bool may_wait(const struct aw_first_io_call *call)
 	       (call->kind == AW_FIRST_SHUTDOWN || aw_waits_may(call->fd, 0));
 }
 
-static enum aw_detected detected_of(enum aw_first_bytes asked)
-{
-	switch (asked) {
-	case AW_FIRST_BYTES_MORE:
-		return AW_DETECTED_LATER;
-	case AW_FIRST_BYTES_RECORD:
-		return AW_DETECTED_RECORD;
-	case AW_FIRST_BYTES_ENDPOINT:
-		return AW_DETECTED_ENDPOINT;
-	case AW_FIRST_BYTES_STRANGE:
-		return AW_DETECTED_STRANGER;
-	}
-	return AW_DETECTED_STRANGER;
-}
-
 /*
  * Judges what has come from a client. LATER: *wanted is how many bytes the next look needs. An error is left in the socket, for the
  * program's own call to return.
@@ -54,7 +39,19 @@ static enum aw_detected look_at_request(int fd, size_t *wanted)
 		return ready ? AW_DETECTED_ENDED : AW_DETECTED_LATER;
 	got = aw_libc()->recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 	if (got > 0) {
-		detected = detected_of(aw_first_bytes_judge(bytes, (size_t)got, wanted));
+		switch (aw_first_bytes_judge(bytes, (size_t)got, wanted)) {
+		case AW_FIRST_BYTES_MORE:
+			break;
+		case AW_FIRST_BYTES_RECORD:
+			detected = AW_DETECTED_RECORD;
+			break;
+		case AW_FIRST_BYTES_ENDPOINT:
+			detected = AW_DETECTED_ENDPOINT;
+			break;
+		case AW_FIRST_BYTES_STRANGE:
+			detected = AW_DETECTED_STRANGER;
+			break;
+		}
 		*wanted += (size_t)got;
 	}
 	return detected == AW_DETECTED_LATER && ready ? AW_DETECTED_STRANGER : detected;
@@ -89,14 +86,6 @@ static bool is_connecting(const struct aw_sock *sock, int fd, const void *arg)
 	(void)fd;
 	(void)arg;
 	return sock->state == AW_FD_CONNECTING && !sock->caller;
-}
-
-/* The client may be this process, which has connected without waiting, and has not looked since. */
-static void begin_own_clients(void)
-{
-	for (int fd = aw_fdtab_find(0, is_connecting, NULL); fd >= 0;
-	     fd = aw_fdtab_find(fd + 1, is_connecting, NULL))
-		(void)aw_first_io_make(fd, AW_FIRST_POLL, true);
 }
 
 /* Waits for bytes, AW_PATIENCE_LOOK_NS at most. Returns whether the wait goes on; else errno is set, or the time of end_ns is over. */
@@ -164,8 +153,12 @@ static enum aw_detected judge_fresh(const struct aw_sock *sock, const struct aw_
 		return detected;
 	if (is_overdue(sock))
 		return AW_DETECTED_SILENT;
+
 	if (call->kind != AW_FIRST_POLL) {
-		begin_own_clients();
+		/* The client may be this process, which has connected without waiting, and has not looked since. */
+		for (int fd = aw_fdtab_find(0, is_connecting, NULL); fd >= 0;
+		     fd = aw_fdtab_find(fd + 1, is_connecting, NULL))
+			(void)aw_first_io_make(fd, AW_FIRST_POLL, true);
 		detected = look_at_request(call->fd, &wanted);
 	}
 	if (detected == AW_DETECTED_LATER && may_wait(call))
@@ -176,20 +169,6 @@ static enum aw_detected judge_fresh(const struct aw_sock *sock, const struct aw_
 		return detected;
 	errno = EAGAIN;
 	return AW_DETECTED_FAILED;
-}
-
-/* Another process may begin a shared connection at any time: its bytes are then no Request's. */
-static enum aw_detected judge_client(const struct aw_sock *sock,
-				     const struct aw_first_io_call *call)
-{
-	enum aw_detected detected = AW_DETECTED_ENDPOINT;
-
-	if (!is_begun(sock) && call->kind != AW_FIRST_HAND_OVER)
-		detected = judge_fresh(sock, call);
-
-	if (detected == AW_DETECTED_LATER || detected == AW_DETECTED_FAILED || !sock->slot)
-		return detected;
-	return aw_framed_has_begun(sock->slot, call->fd) ? AW_DETECTED_RECORD : detected;
 }
 
 /* Judges whether connect has succeeded; waits for its end if the call may wait. */
@@ -237,8 +216,18 @@ enum aw_detected aw_detect_start(const struct aw_sock *sock, const struct aw_fir
 	/* An endpoint waits for its peer itself. */
 	if (sock->extended || !aw_mode_records())
 		return AW_DETECTED_ENDPOINT;
-	if (sock->role == AW_ROLE_PASSIVE)
-		return judge_client(sock, call);
+
+	if (sock->role == AW_ROLE_PASSIVE) {
+		detected = AW_DETECTED_ENDPOINT;
+		if (!is_begun(sock) && call->kind != AW_FIRST_HAND_OVER)
+			detected = judge_fresh(sock, call);
+		/* Another process may begin a shared connection at any time: its bytes are then no Request's. */
+		if (detected != AW_DETECTED_LATER && detected != AW_DETECTED_FAILED && sock->slot &&
+		    aw_framed_has_begun(sock->slot, call->fd))
+			detected = AW_DETECTED_RECORD;
+		return detected;
+	}
+
 	if (sock->mode == AW_XS_RSOCKETS)
 		return AW_DETECTED_ENDPOINT;
 	/* A server that speaks first speaks no MPA. */

@@ -81,20 +81,6 @@ static int export_to_engine(struct aw_sock *sock, int fd, int far, int near)
 	return engine->start(&request);
 }
 
-/* Returns 0 if fd is a connected TCP socket, or an errno. */
-static int check_tcp(int fd)
-{
-	union aw_address peer;
-	socklen_t len = sizeof(int), peer_len = sizeof(peer);
-	int protocol = 0;
-
-	if (aw_libc()->getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) != 0)
-		return errno == ENOTSOCK ? EOPNOTSUPP : errno;
-	if (protocol != IPPROTO_TCP)
-		return EOPNOTSUPP;
-	return aw_libc()->getpeername(fd, (struct sockaddr *)&peer, &peer_len) == 0 ? 0 : errno;
-}
-
 /*
  * Makes fd's socket STARTING and holds it, also if the rules have left the socket alone. Returns 0
  * or an errno.
@@ -129,39 +115,6 @@ static int claim_socket(int fd, int role, struct aw_sock **claimed)
 	return err;
 }
 
-static int start_claimed(int fd, int role)
-{
-	struct aw_sock *sock;
-	int err = claim_socket(fd, role, &sock);
-	bool polled;
-
-	if (err)
-		return err;
-	err = aw_swap_socket(sock, fd, export_to_engine);
-	aw_fdtab_lock();
-	polled = !err && sock->registrations;
-	if (err)
-		aw_fdtab_drop(sock);
-	aw_fdtab_release(sock);
-	aw_fdtab_unlock();
-	if (polled)
-		engine->watch(fd);
-	return err;
-}
-
-/* Finds the signals that the program handles; the other signals end or stop it as usual. */
-static void find_handled(sigset_t *handled)
-{
-	struct sigaction action;
-
-	sigemptyset(handled);
-	for (int sig = 1; sig < NSIG; sig++) {
-		if (sigaction(sig, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
-		    action.sa_handler != SIG_IGN)
-			sigaddset(handled, sig);
-	}
-}
-
 /*
  * Starts the connection with handled signals blocked and cancellation disabled. A signal handler
  * that uses the fd would wait for this thread, which it has interrupted; all other threads would
@@ -169,13 +122,35 @@ static void find_handled(sigset_t *handled)
  */
 static int start_socket(int fd, int role)
 {
+	struct sigaction action;
 	sigset_t handled, before;
+	struct aw_sock *sock;
+	bool polled = false;
 	int cancel, err;
 
-	find_handled(&handled);
+	/* The other signals end or stop the program as usual. */
+	sigemptyset(&handled);
+	for (int sig = 1; sig < NSIG; sig++) {
+		if (sigaction(sig, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+		    action.sa_handler != SIG_IGN)
+			sigaddset(&handled, sig);
+	}
 	pthread_sigmask(SIG_BLOCK, &handled, &before);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	err = start_claimed(fd, role);
+
+	err = claim_socket(fd, role, &sock);
+	if (!err) {
+		err = aw_swap_socket(sock, fd, export_to_engine);
+		aw_fdtab_lock();
+		polled = !err && sock->registrations;
+		if (err)
+			aw_fdtab_drop(sock);
+		aw_fdtab_release(sock);
+		aw_fdtab_unlock();
+	}
+	if (polled)
+		engine->watch(fd);
+
 	pthread_setcancelstate(cancel, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;
@@ -183,15 +158,20 @@ static int start_socket(int fd, int role)
 
 AW_WRAPPER int iwarp_start(int fd, int role)
 {
-	int err;
+	union aw_address peer;
+	socklen_t len = sizeof(int), peer_len = sizeof(peer);
+	int protocol = 0, err;
 
 	if (role != IWARP_ACTIVE && role != IWARP_PASSIVE)
 		return aw_fail_with(EINVAL);
-	err = check_tcp(fd);
-	if (!err) {
-		pthread_once(&once, load_engine);
-		err = engine ? start_socket(fd, role) : ENOENT;
-	}
+	if (aw_libc()->getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) != 0)
+		return aw_fail_with(errno == ENOTSOCK ? EOPNOTSUPP : errno);
+	if (protocol != IPPROTO_TCP)
+		return aw_fail_with(EOPNOTSUPP);
+	if (aw_libc()->getpeername(fd, (struct sockaddr *)&peer, &peer_len) != 0)
+		return -1;
+	pthread_once(&once, load_engine);
+	err = engine ? start_socket(fd, role) : ENOENT;
 	return err ? aw_fail_with(err) : 0;
 }
 

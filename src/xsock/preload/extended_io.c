@@ -41,20 +41,6 @@ static void leave_wait(void *unused)
 	aw_extended_engaged = false;
 }
 
-/* Waits for bytes. Returns 0 or a negative errno. */
-static int await_bytes(const struct aw_ext_calls *engine, int fd)
-{
-	int64_t timeout_ns = aw_waits_timeout_ns(fd, SO_RCVTIMEO);
-	struct _pthread_cleanup_buffer left;
-	int err;
-
-	aw_extended_engaged = true;
-	aw_left_push(&left, leave_wait, NULL);
-	err = engine->stream_wait(fd, timeout_ns);
-	aw_left_pop(&left, 1);
-	return err == -EINTR && aw_shield_restarts(timeout_ns) ? 0 : err;
-}
-
 /* A read of the program's. */
 struct extended_read {
 	const struct aw_ext_calls *engine;
@@ -91,14 +77,21 @@ static ssize_t receive_now(struct extended_read *call)
  */
 static ssize_t receive_bytes(struct extended_read *call)
 {
+	struct _pthread_cleanup_buffer left;
 	size_t wanted = call->at.left;
+	int64_t timeout_ns;
 	ssize_t got;
 
 	do {
 		got = receive_now(call);
 		if (got == -EAGAIN && call->waits) {
-			got = await_bytes(call->engine, call->fd);
-			got = got ? got : 1;
+			timeout_ns = aw_waits_timeout_ns(call->fd, SO_RCVTIMEO);
+			aw_extended_engaged = true;
+			aw_left_push(&left, leave_wait, NULL);
+			got = call->engine->stream_wait(call->fd, timeout_ns);
+			aw_left_pop(&left, 1);
+			if (!got || (got == -EINTR && aw_shield_restarts(timeout_ns)))
+				got = 1;
 		}
 	} while (got > 0 && call->at.left > 0 &&
 		 (call->flags & MSG_WAITALL || call->at.left == wanted));
@@ -150,33 +143,16 @@ bool aw_extended_receive(int fd, const struct iovec *iov, int count, int flags, 
 	return true;
 }
 
-/* Sends the rest of a write through the pair: the connection has no room. Returns how much of it was taken. */
-static size_t send_rest(int fd, struct aw_cursor *at, int flags)
-{
-	struct iovec window[WINDOW_MAX];
-	struct msghdr msg = { .msg_iov = window };
-	size_t covered, sent = 0;
-	ssize_t more;
-
-	while (at->left > 0) {
-		msg.msg_iovlen =
-			(size_t)aw_cursor_pieces(at, at->left, window, WINDOW_MAX, &covered);
-		more = aw_libc()->sendmsg(fd, &msg, flags | MSG_NOSIGNAL);
-		if (more <= 0)
-			break;
-		aw_cursor_skip(at, (size_t)more);
-		sent += (size_t)more;
-	}
-	return sent;
-}
-
 bool aw_extended_transmit(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
 {
 	const struct aw_ext_calls *engine = engine_for(iov, count);
+	struct iovec window[WINDOW_MAX];
+	struct msghdr msg = { .msg_iov = window };
 	struct aw_shield shield;
 	struct aw_cursor at;
 	int saved = errno;
-	ssize_t sent;
+	ssize_t sent, more;
+	size_t covered;
 
 	if (!engine || flags & ~SEND_FLAGS)
 		return false;
@@ -187,9 +163,19 @@ bool aw_extended_transmit(int fd, const struct iovec *iov, int count, int flags,
 	errno = saved;
 	if (sent <= 0)
 		return false;
+
 	at = aw_cursor_begin(iov, count);
 	aw_cursor_skip(&at, (size_t)sent);
-	sent += (ssize_t)send_rest(fd, &at, flags);
+	/* The connection has no room for what is left: it goes through the pair. */
+	while (at.left > 0) {
+		msg.msg_iovlen =
+			(size_t)aw_cursor_pieces(&at, at.left, window, WINDOW_MAX, &covered);
+		more = aw_libc()->sendmsg(fd, &msg, flags | MSG_NOSIGNAL);
+		if (more <= 0)
+			break;
+		aw_cursor_skip(&at, (size_t)more);
+		sent += more;
+	}
 	errno = saved;
 	*result = sent;
 	return true;

@@ -97,24 +97,6 @@ static void make_candidate(struct aw_sock *sock)
 }
 
 /*
- * MPA start-up has failed with err: the connection is shut down. If it has ended meanwhile, the
- * program learns that from the kernel. Returns 0, or -1 with errno.
- */
-static int end_failed_start(struct aw_sock *sock, int fd, int err)
-{
-	bool ended = err == ENOTCONN && aw_detect_has_ended(fd);
-
-	aw_log(AW_LOG_ERROR, "fd %d cannot be iWARP: %s", fd, strerror(err));
-	aw_fdtab_lock();
-	aw_first_io_make_plain(sock);
-	aw_fdtab_unlock();
-	if (ended)
-		return 0;
-	aw_libc()->shutdown(fd, SHUT_RDWR);
-	return aw_fail_with(err);
-}
-
-/*
  * Makes sock STARTING, for the calling thread to start. False: another thread has started it, or fd
  * is another file by now.
  */
@@ -134,12 +116,6 @@ static bool claim_socket(struct aw_sock *sock, int fd)
 	}
 	aw_fdtab_unlock();
 	return claimed;
-}
-
-/* Returns whether err, of aw_framed_start, is one that TCP reports once: no later call of the program's gets it. */
-static bool is_reported_once(int err)
-{
-	return err != ENOMEM && err != EAGAIN && err != EPROTO && err != ENODATA && err != EPIPE;
 }
 
 static bool returns_error(const struct aw_first_io_call *call)
@@ -213,31 +189,35 @@ static int lose_connection(struct aw_sock *sock, const struct aw_first_io_call *
 static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *call, bool record)
 {
 	int err = record ? aw_framed_start(sock, call->fd) : ENOMEM;
+	/* TCP reports such an error once: no later call of the program's gets it. */
+	bool tcp_error = err != ENOMEM && err != EAGAIN && err != EPROTO && err != ENODATA &&
+			 err != EPIPE;
+	bool ended;
 
 	if (!err)
 		return 0;
 	if (sock->slot && aw_framed_is_lost(sock->slot))
 		return lose_connection(sock, call);
-	if (is_reported_once(err) && aw_detect_has_ended(call->fd))
+	if (tcp_error && aw_detect_has_ended(call->fd))
 		return end_started(sock, call, err);
 	if (!give_up_slot(sock, call->fd))
 		return record ? lose_connection(sock, call) : start_claimed(sock, call, true);
 	if (aw_mode_records())
 		aw_log(AW_LOG_INFO, "fd %d is no record: the proxy process carries it", call->fd);
 	err = aw_swap_socket(sock, call->fd, aw_swap_to_proxy);
-	return err ? end_failed_start(sock, call->fd, err) : 0;
-}
+	if (!err)
+		return 0;
 
-/* Bridges an fd of stdio, which knows no records. */
-static void bridge_stdio(const struct aw_sock *sock)
-{
-	int fd;
-
+	/* The connection is shut down. If it has ended meanwhile, the program learns that from the kernel. */
+	ended = err == ENOTCONN && aw_detect_has_ended(call->fd);
+	aw_log(AW_LOG_ERROR, "fd %d cannot be iWARP: %s", call->fd, strerror(err));
 	aw_fdtab_lock();
-	fd = aw_fdtab_next_fd(sock, -1);
+	aw_first_io_make_plain(sock);
 	aw_fdtab_unlock();
-	if (fd >= 0 && fd <= STDERR_FILENO)
-		(void)aw_framed_bridge(fd);
+	if (ended)
+		return 0;
+	aw_libc()->shutdown(call->fd, SHUT_RDWR);
+	return aw_fail_with(err);
 }
 
 /*
@@ -278,14 +258,19 @@ static int refuse_peer(struct aw_sock *sock, const struct aw_first_io_call *call
 static int apply_detected(struct aw_sock *sock, const struct aw_first_io_call *call,
 			  enum aw_detected detected)
 {
-	int result = 0;
+	int fd, result = 0;
 
 	switch (detected) {
 	case AW_DETECTED_ENDPOINT:
 	case AW_DETECTED_RECORD:
 		if (claim_socket(sock, call->fd))
 			result = start_claimed(sock, call, detected == AW_DETECTED_RECORD);
-		bridge_stdio(sock);
+		/* stdio knows no records. */
+		aw_fdtab_lock();
+		fd = aw_fdtab_next_fd(sock, -1);
+		aw_fdtab_unlock();
+		if (fd >= 0 && fd <= STDERR_FILENO)
+			(void)aw_framed_bridge(fd);
 		return result;
 	case AW_DETECTED_ENDED:
 		end_plain(sock, call->fd);

@@ -55,24 +55,6 @@ struct socket_text {
 	enum text_rank rank; /* rank of the sockets that are being written */
 };
 
-static enum text_rank rank_of(const struct aw_sock *sock, int fd)
-{
-	if (sock->state != AW_FD_BRIDGED)
-		return RANK_UNKNOWN;
-	return aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? RANK_OTHER : RANK_OPEN;
-}
-
-static char *write_numbers(char *at, const struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex)
-{
-	const int numbers[] = { (int)sock->state, (int)sock->mode,	 sock->mode_is_set,
-				(int)sock->role,  aw_fdtab_beside(sock), sock->is_pair };
-
-	at = aw_text_add_digits(at, sock->ino, 10, 1);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		at = aw_text_add_number(aw_text_add(at, ":"), numbers[i]);
-	return aw_text_add(at, ":");
-}
-
 static char *write_address(char *at, const union aw_address *address)
 {
 	aw_hex_write(at, address, ADDR_BYTES);
@@ -84,26 +66,31 @@ static void write_socket(struct aw_sock *sock, int fd, void *arg) AW_REQUIRES(aw
 {
 	struct socket_text *text = arg;
 	bool is_bridged = sock->state == AW_FD_BRIDGED;
+	enum text_rank rank = RANK_UNKNOWN;
 	char *at = text->at + text->len;
 
 	if (sock->slot || (sock->state == AW_FD_CANDIDATE && !sock->mode_is_set) ||
-	    aw_fdtab_is_in_connect(sock) || rank_of(sock, fd) != text->rank ||
-	    fd != aw_fdtab_next_fd(sock, -1) || text->len + SOCKET_TEXT_MAX > TEXT_MAX)
+	    aw_fdtab_is_in_connect(sock))
 		return;
-	at = write_numbers(aw_text_add(at, text->len ? "," : ""), sock);
+	if (is_bridged)
+		rank = aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC ? RANK_OTHER : RANK_OPEN;
+	if (rank != text->rank || fd != aw_fdtab_next_fd(sock, -1) ||
+	    text->len + SOCKET_TEXT_MAX > TEXT_MAX)
+		return;
+
+	const int numbers[] = { (int)sock->state, (int)sock->mode,	 sock->mode_is_set,
+				(int)sock->role,  aw_fdtab_beside(sock), sock->is_pair };
+
+	at = aw_text_add_digits(aw_text_add(at, text->len ? "," : ""), sock->ino, 10, 1);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		at = aw_text_add_number(aw_text_add(at, ":"), numbers[i]);
+	at = aw_text_add(at, ":");
 	if (is_bridged)
 		at = write_address(at, &sock->local);
 	at = aw_text_add(at, ":");
 	if (is_bridged)
 		at = write_address(at, &sock->remote);
 	text->len = (size_t)(at - text->at);
-}
-
-static bool is_ours(const char *entry)
-{
-	return strncmp(entry, AW_INHERIT_FDS "=", sizeof(AW_INHERIT_FDS)) == 0 ||
-	       strncmp(entry, AW_INHERIT_ARENA "=", sizeof(AW_INHERIT_ARENA)) == 0 ||
-	       strncmp(entry, AW_INHERIT_PROXY "=", sizeof(AW_INHERIT_PROXY)) == 0;
 }
 
 /* The new environment: the library's variables, and pointers to all variables. */
@@ -136,28 +123,19 @@ static void make_key(void)
 	has_key = pthread_key_create(&newest_key, unmap_left) == 0;
 }
 
-/*
- * Returns the struct of the interrupted call, if any. A struct of a child of vfork, which has
- * called exec by now, is unmapped.
- */
-static struct exec_env *find_outer(void)
+static struct exec_env *map_environment(char *const env[])
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct exec_env *before, *outer;
+	struct exec_env *before, *outer, *copy;
+	size_t count = 4, bytes;
 
+	/* outer is the struct of the interrupted call, if any. One of a child of vfork, which has called exec by now, is unmapped. */
 	pthread_once(&once, make_key);
 	before = outer = has_key ? pthread_getspecific(newest_key) : NULL;
 	if (before && before->by_vfork_child) {
 		outer = before->outer;
 		aw_memory_unmap(before, before->bytes);
 	}
-	return outer;
-}
-
-static struct exec_env *map_environment(char *const env[])
-{
-	struct exec_env *copy, *outer = find_outer();
-	size_t count = 4, bytes;
 
 	for (size_t i = 0; env && env[i]; i++)
 		count++;
@@ -178,18 +156,6 @@ static void drop_environment(struct exec_env *copy)
 	if (has_key)
 		(void)pthread_setspecific(newest_key, copy->outer);
 	aw_memory_unmap(copy, copy->bytes);
-}
-
-static void write_sockets(struct exec_env *copy)
-{
-	struct socket_text text = { .at = copy->fds + sizeof(AW_INHERIT_FDS) };
-
-	aw_fdtab_lock();
-	for (text.rank = 0; text.rank < RANKS; text.rank++)
-		aw_fdtab_each(write_socket, &text);
-	aw_fdtab_unlock();
-	if (text.len)
-		memcpy(copy->fds, AW_INHERIT_FDS "=", sizeof(AW_INHERIT_FDS));
 }
 
 /* Writes a variable that names fd and its inode. Returns its end. */
@@ -222,7 +188,9 @@ static bool fill_env(struct exec_env *copy, char *const env[])
 	size_t kept = 0;
 
 	for (size_t i = 0; env && env[i]; i++) {
-		if (!is_ours(env[i]))
+		if (strncmp(env[i], AW_INHERIT_FDS "=", sizeof(AW_INHERIT_FDS)) != 0 &&
+		    strncmp(env[i], AW_INHERIT_ARENA "=", sizeof(AW_INHERIT_ARENA)) != 0 &&
+		    strncmp(env[i], AW_INHERIT_PROXY "=", sizeof(AW_INHERIT_PROXY)) != 0)
 			copy->env[kept++] = env[i];
 	}
 	if (copy->fds[0])
@@ -256,6 +224,7 @@ static void keep_besides(bool open)
 char **aw_inherit_env(char *const env[], enum aw_heir heir)
 {
 	struct exec_env *copy = map_environment(env);
+	struct socket_text text = { 0 };
 	int proxy, arena;
 
 	aw_framed_prepare_relatives();
@@ -263,7 +232,15 @@ char **aw_inherit_env(char *const env[], enum aw_heir heir)
 	arena = aw_arena_fd_for_exec();
 	if (!copy)
 		return NULL;
-	write_sockets(copy);
+
+	text.at = copy->fds + sizeof(AW_INHERIT_FDS);
+	aw_fdtab_lock();
+	for (text.rank = 0; text.rank < RANKS; text.rank++)
+		aw_fdtab_each(write_socket, &text);
+	aw_fdtab_unlock();
+	if (text.len)
+		memcpy(copy->fds, AW_INHERIT_FDS "=", sizeof(AW_INHERIT_FDS));
+
 	if (heir != AW_HEIR_STRANGER && arena >= 0)
 		aw_framed_list(&copy->slots, heir == AW_HEIR_CHILD);
 	if (proxy >= 0)
@@ -358,15 +335,6 @@ static bool add_socket(const struct aw_sock *sock, const struct socket_fds *open
 	return first >= 0;
 }
 
-/* Returns whether the exec has left fd open as what is beside a socket; it is close-on-exec again then. */
-static bool is_inherited(int fd, bool is_tcp)
-{
-	if (fd <= STDERR_FILENO ||
-	    aw_sockopt_int(fd, SOL_SOCKET, SO_PROTOCOL, -1) != (is_tcp ? IPPROTO_TCP : 0))
-		return false;
-	return aw_libc()->fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
-}
-
 /* Adds one socket of the variable. */
 static void import_socket(const char *text, const struct socket_fds *open)
 {
@@ -393,7 +361,12 @@ static void import_socket(const char *text, const struct socket_fds *open)
 		return;
 	sock.ino = ino;
 	sock.is_pair = is_pair && sock.state == AW_FD_BRIDGED;
-	sock.beside = is_inherited(beside, sock.is_pair) ? beside : 0;
+	/* The exec has left the fd beside the socket open; it is close-on-exec again from here on. */
+	if (beside > STDERR_FILENO &&
+	    aw_sockopt_int(beside, SOL_SOCKET, SO_PROTOCOL, -1) ==
+		    (sock.is_pair ? IPPROTO_TCP : 0) &&
+	    aw_libc()->fcntl(beside, F_SETFD, FD_CLOEXEC) == 0)
+		sock.beside = beside;
 	if (sock.state == AW_FD_PENDING)
 		sock.due_ns = aw_patience_begin();
 	if (!add_socket(&sock, open) && sock.beside)
@@ -447,56 +420,35 @@ static int read_file(const char *text, struct stat *file)
 		       : -1;
 }
 
-static void import_proxy(const char *text)
-{
-	struct stat file;
-	int fd = read_file(text, &file);
-
-	if (fd >= 0 && S_ISSOCK(file.st_mode) && aw_name_is_believed(fd))
-		aw_proxy_import(fd);
-}
-
-static void import_arena(const char *text)
-{
-	struct stat file;
-	int fd = read_file(text, &file);
-
-	if (fd < 0 || !aw_arena_adopt(fd))
-		aw_log(AW_LOG_ERROR,
-		       "the records that this program has inherited by exec cannot be mapped");
-}
-
-/* Returns the slots in the arena's variable, or NULL: there are none. */
-static const char *find_slots(const char *arena)
-{
-	const char *inode = arena ? strchr(arena, ':') : NULL;
-	const char *slots = inode ? strchr(inode + 1, ':') : NULL;
-
-	return slots ? slots + 1 : NULL;
-}
-
 /*
  * stdio reads and writes fds 0 to 2 without a wrapper: sockets at these fds are decided at once.
  */
 void aw_inherit_import(void)
 {
 	const char *proxy = secure_getenv(AW_INHERIT_PROXY), *fds = secure_getenv(AW_INHERIT_FDS);
-	const char *arena = secure_getenv(AW_INHERIT_ARENA), *slots = find_slots(arena);
+	const char *arena = secure_getenv(AW_INHERIT_ARENA);
+	const char *inode = arena ? strchr(arena, ':') : NULL;
+	const char *slots = inode ? strchr(inode + 1, ':') : NULL;
 	struct socket_fds *open = slots || fds ? list_sockets() : NULL;
+	struct stat file;
+	int fd;
 
-	if (proxy)
-		import_proxy(proxy);
-	if (arena)
-		import_arena(arena);
+	fd = proxy ? read_file(proxy, &file) : -1;
+	if (fd >= 0 && S_ISSOCK(file.st_mode) && aw_name_is_believed(fd))
+		aw_proxy_import(fd);
+	fd = arena ? read_file(arena, &file) : -1;
+	if (arena && (fd < 0 || !aw_arena_adopt(fd)))
+		aw_log(AW_LOG_ERROR,
+		       "the records that this program has inherited by exec cannot be mapped");
 	if (open && slots)
-		import_records(slots, open);
+		import_records(slots + 1, open);
 	for (; open && fds; fds = strchr(fds, ',') ? strchr(fds, ',') + 1 : NULL)
 		import_socket(fds, open);
 	unsetenv(AW_INHERIT_PROXY);
 	unsetenv(AW_INHERIT_ARENA);
 	unsetenv(AW_INHERIT_FDS);
 	aw_proxy_present();
-	for (int fd = 0; open && fd <= 2; fd++) {
+	for (fd = 0; open && fd <= 2; fd++) {
 		(void)aw_first_io(fd, AW_FIRST_HAND_OVER, false);
 		(void)aw_framed_bridge(fd);
 	}

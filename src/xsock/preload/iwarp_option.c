@@ -21,14 +21,6 @@ static bool is_stream(int fd)
 	       aw_sockopt_int(fd, SOL_SOCKET, SO_TYPE, 0) == SOCK_STREAM;
 }
 
-static bool is_connected(int fd)
-{
-	union aw_address remote;
-	socklen_t len = sizeof(remote);
-
-	return aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &len) == 0;
-}
-
 /*
  * Adds fd's socket to the table, in the state that it is in. False: no memory. A socket that the
  * program has made itself takes the active role; one that the table does not know may have been
@@ -71,7 +63,10 @@ static bool apply_mode(struct aw_sock *sock, enum aw_xs_mode mode, bool start)
  */
 static int set_mode(int fd, enum aw_xs_mode mode)
 {
-	bool start = is_connected(fd) && mode == AW_XS_ON, taken;
+	union aw_address remote;
+	socklen_t len = sizeof(remote);
+	bool connected = aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &len) == 0;
+	bool start = connected && mode == AW_XS_ON, taken;
 	struct aw_sock *sock;
 
 	if (!add_to_table(fd))

@@ -95,24 +95,19 @@ static void make_option_call(int tcp, void *arg)
 	call->err = errno;
 }
 
-/* A pair that has come from another process has no TCP socket beside it: a new one answers, so that an option has its usual value. */
-static int call_without_tcp(const struct aw_sock *sock, struct option_call *call)
-{
-	int tcp = aw_libc()->socket(sock->local.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (tcp < 0)
-		return -1;
-	make_option_call(tcp, call);
-	aw_libc()->close(tcp);
-	errno = call->err;
-	return call->result;
-}
-
 /* Makes the call on the TCP socket beside a pair. */
 static int call_beside(int fd, const struct aw_sock *sock, struct option_call *call)
 {
-	if (!aw_place_use_tcp(fd, make_option_call, call))
-		return call_without_tcp(sock, call);
+	int tcp;
+
+	if (!aw_place_use_tcp(fd, make_option_call, call)) {
+		/* A pair of another process's has none: a new socket answers, so that an option has its usual value. */
+		tcp = aw_libc()->socket(sock->local.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (tcp < 0)
+			return -1;
+		make_option_call(tcp, call);
+		aw_libc()->close(tcp);
+	}
 	errno = call->err;
 	return call->result;
 }
@@ -199,20 +194,6 @@ static int set_at_proxy(int fd, const struct aw_sock *sock, int level, int name,
 	errno = call.err;
 	return call.result;
 }
-/* Returns whether fd's proxy process has died, once. */
-static bool is_orphaned(int fd)
-{
-	struct aw_sock *sock;
-	bool orphaned;
-
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	orphaned = sock && sock->orphaned;
-	if (orphaned)
-		sock->orphaned = false;
-	aw_fdtab_unlock();
-	return orphaned;
-}
 
 /*
  * Returns the errno with which the connection has ended, once, or 0. The proxy process keeps it
@@ -222,15 +203,25 @@ __attribute__((noinline)) static int take_errno(int fd)
 {
 	struct aw_reply reply;
 	struct aw_request request;
-	struct aw_sock sock;
+	struct aw_sock *sock, like;
+	bool orphaned;
 	int err;
 
 	aw_request_init(&request, AW_REQUEST_ERROR);
 	err = aw_proxy_call(&request, fd, &reply);
-	if (is_orphaned(fd))
+
+	/* That fd's proxy process has died is told once. */
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	orphaned = sock && sock->orphaned;
+	if (orphaned)
+		sock->orphaned = false;
+	aw_fdtab_unlock();
+
+	if (orphaned)
 		return ECONNRESET;
-	if (!err && reply.error == EPROTO && aw_fdtab_look(fd, &sock))
-		aw_refusal_log(fd, &sock.remote, AW_REFUSAL_CLIENT);
+	if (!err && reply.error == EPROTO && aw_fdtab_look(fd, &like))
+		aw_refusal_log(fd, &like.remote, AW_REFUSAL_CLIENT);
 	return err ? 0 : reply.error;
 }
 
@@ -252,24 +243,22 @@ static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t 
 	return aw_option_copy_out(&near, sizeof(near), value, len);
 }
 
-static int end_errno(int fd, const struct aw_sock *sock)
-{
-	int err = 0;
-	socklen_t len = sizeof(err);
-
-	if (!sock->extended)
-		return take_errno(fd);
-	(void)aw_extended_get_option(sock, SOL_SOCKET, SO_ERROR, &err, &len);
-	return err;
-}
-
 int aw_option_end(int fd)
 {
 	struct aw_sock sock;
 	int saved = errno, err = aw_sandbox_is_on() ? 0 : aw_pair_end_of_read(fd);
+	socklen_t len = sizeof(err);
 
-	if (err < 0)
-		err = aw_fdtab_look(fd, &sock) ? end_errno(fd, &sock) : 0;
+	if (err < 0) {
+		err = 0;
+		if (aw_fdtab_look(fd, &sock)) {
+			if (sock.extended)
+				(void)aw_extended_get_option(&sock, SOL_SOCKET, SO_ERROR, &err,
+							     &len);
+			else
+				err = take_errno(fd);
+		}
+	}
 	errno = err ? err : saved;
 	return err ? -1 : 0;
 }

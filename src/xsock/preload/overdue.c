@@ -30,24 +30,20 @@ const struct timespec *aw_overdue_left(const struct aw_deadline *deadline, struc
 	return aw_deadline_left(&sooner, left);
 }
 
-/* Returns whether sock's peer has still to send its Request or Reply. */
-static bool is_due(const struct aw_sock *sock)
-{
-	if (sock->state == AW_FD_FRAMED)
-		return aw_answer_is_due(sock->slot);
-	return sock->state >= AW_FD_CONNECTING && !sock->error;
-}
-
 static void collect_over(struct aw_sock *sock, int fd, void *arg) AW_REQUIRES(aw_fdtab_mutex)
 {
 	bool pending = sock->state == AW_FD_PENDING;
 	bool begun_by_other = pending && sock->slot && aw_framed_is_begun(sock->slot);
 	struct over *over = arg;
 	int64_t next_ns = over->now_ns + AW_PATIENCE_LOOK_NS;
+	bool due;
 
 	if (!sock->due_ns)
 		return;
-	if (!is_due(sock))
+	/* The peer has still to send its Request or Reply. */
+	due = sock->state == AW_FD_FRAMED ? aw_answer_is_due(sock->slot)
+					  : sock->state >= AW_FD_CONNECTING && !sock->error;
+	if (!due)
 		sock->due_ns = 0;
 	else if ((sock->due_ns > over->now_ns && !begun_by_other) || sock->state == AW_FD_STARTING)
 		aw_patience_note(pending && aw_first_io_is_shared(sock) ? MIN(next_ns, sock->due_ns)

@@ -52,49 +52,30 @@ struct scratch {
 };
 
 /*
- * Returns whether library, an element of a list, is this one. A path must be readable, because it
- * may be out of reach after chroot(2).
+ * Returns whether list has this library. The separators are the loader's. A path must be readable, because it may be out of
+ * reach after chroot(2).
  */
-static bool is_this_library(struct scratch *scratch, const char *library, size_t len)
-{
-	size_t name_len = strlen(library_name);
-
-	if (!name_len || len < name_len ||
-	    memcmp(library + len - name_len, library_name, name_len) != 0)
-		return false;
-	if (len == name_len)
-		return true;
-	if (library[len - name_len - 1] != '/' || len >= sizeof(scratch->path))
-		return false;
-	memcpy(scratch->path, library, len);
-	scratch->path[len] = '\0';
-	return access(scratch->path, R_OK) == 0;
-}
-
-/* Returns whether list has this library. The separators are the loader's. */
 static bool lists_this_library(struct scratch *scratch, const char *list)
 {
 	static const char between[] = ": \t\n";
+	size_t name_len = strlen(library_name);
 
 	while (*list) {
 		size_t len = strcspn(list, between);
+		bool is_named = name_len && len >= name_len &&
+				memcmp(list + len - name_len, library_name, name_len) == 0;
 
-		if (is_this_library(scratch, list, len))
+		if (is_named && len == name_len)
 			return true;
+		if (is_named && list[len - name_len - 1] == '/' && len < sizeof(scratch->path)) {
+			memcpy(scratch->path, list, len);
+			scratch->path[len] = '\0';
+			if (access(scratch->path, R_OK) == 0)
+				return true;
+		}
 		list += len + strspn(list + len, between);
 	}
 	return false;
-}
-
-/* Returns whether env preloads this library. The loader uses the last LD_PRELOAD. */
-static bool is_preloaded_by(struct scratch *scratch, char *const env[])
-{
-	bool found = false;
-
-	for (; env && *env; env++)
-		if (strncmp(*env, PRELOAD, sizeof(PRELOAD) - 1) == 0)
-			found = lists_this_library(scratch, *env + sizeof(PRELOAD) - 1);
-	return found;
 }
 
 /* Returns whether /etc/ld.so.preload has this library. */
@@ -157,19 +138,6 @@ static bool has_interpreter(struct scratch *scratch, int fd)
 	return false;
 }
 
-/* Reads the name of the interpreter from a script's first line. */
-static bool read_interpreter(const char *line, char interpreter[LINE_BYTES_MAX])
-{
-	size_t len;
-
-	line += 2;
-	line += strspn(line, " \t");
-	len = strcspn(line, " \t\n");
-	memcpy(interpreter, line, len);
-	interpreter[len] = '\0';
-	return len > 0;
-}
-
 enum program_kind {
 	KIND_OTHERS, /* a program that does not load this library */
 	KIND_OURS,
@@ -181,13 +149,20 @@ static enum program_kind classify_file(struct scratch *scratch, int fd)
 {
 	char *line = scratch->line;
 	struct stat file;
+	size_t len;
 
 	memset(line, 0, LINE_BYTES_MAX);
 	if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) ||
 	    pread(fd, line, LINE_BYTES_MAX - 1, 0) < 0)
 		return KIND_OTHERS;
-	if (memcmp(line, "#!", 2) == 0)
-		return read_interpreter(line, scratch->interpreter) ? KIND_SCRIPT : KIND_NONE;
+	if (memcmp(line, "#!", 2) == 0) {
+		line += 2;
+		line += strspn(line, " \t");
+		len = strcspn(line, " \t\n");
+		memcpy(scratch->interpreter, line, len);
+		scratch->interpreter[len] = '\0';
+		return len > 0 ? KIND_SCRIPT : KIND_NONE;
+	}
 	if (memcmp(line, ELFMAG, SELFMAG) != 0)
 		return KIND_NONE;
 	return has_other_rights(fd, &file) || !has_interpreter(scratch, fd) ? KIND_OTHERS
@@ -256,14 +231,20 @@ static bool preloads(const struct aw_program *program, struct scratch *scratch)
 	int fd = program->searched && program->path[0] && !strchr(program->path, '/')
 			 ? open_in_path(scratch, program->path)
 			 : open_program(program->dir, program->path);
+	bool preloaded = false;
 
 	/*
 	 * If there is no such file, no program gets the fds: execvp goes on to the next directory.
 	 */
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return true;
-	return can_load_this_library(scratch, fd, program->searched) &&
-	       (is_preloaded_by(scratch, program->env) || is_preloaded_everywhere(scratch));
+	if (!can_load_this_library(scratch, fd, program->searched))
+		return false;
+	/* The loader uses the last LD_PRELOAD. */
+	for (char *const *env = program->env; env && *env; env++)
+		if (strncmp(*env, PRELOAD, sizeof(PRELOAD) - 1) == 0)
+			preloaded = lists_this_library(scratch, *env + sizeof(PRELOAD) - 1);
+	return preloaded || is_preloaded_everywhere(scratch);
 }
 
 bool aw_program_preloads(const struct aw_program *program)

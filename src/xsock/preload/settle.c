@@ -138,24 +138,6 @@ void aw_settle_for_stranger(bool surviving)
 }
 
 /*
- * Waits until no other thread starts fd: the starting thread uses fd's number, which must not
- * become another file's meanwhile. The wait has an end, because in a child that was forked by
- * clone(2) the start never ends.
- */
-static void await_started(int fd)
-{
-	const struct timespec turn = { .tv_nsec = START_NS };
-	int cancel;
-
-	if (aw_fdtab_state(fd) != AW_FD_STARTING || aw_fdtab_is_vfork_child())
-		return;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	for (int i = 0; aw_fdtab_state(fd) == AW_FD_STARTING && i < START_TURNS; i++)
-		nanosleep(&turn, NULL);
-	pthread_setcancelstate(cancel, NULL);
-}
-
-/*
  * Returns whether another process has the connection that this one closes, and answers the client. ends: fd is closed in any case. Where it is the
  * socket's last, this process then has no part in the slot any more, so that of two that close at one moment the later one answers.
  */
@@ -182,12 +164,23 @@ static bool is_left_to_others(int fd, bool ends)
 /* A child of vfork may close its fds, but their sockets are its parent's to decide. */
 static void settle_before_close(int fd, bool ends)
 {
-	int saved = errno;
+	const struct timespec turn = { .tv_nsec = START_NS };
+	int saved = errno, cancel;
 
 	if (aw_fdtab_state(fd) == AW_FD_PENDING && !aw_fdtab_is_vfork_child() &&
 	    !aw_sockopt_aborts(fd) && !is_left_to_others(fd, ends))
 		(void)aw_first_io_make(fd, AW_FIRST_CLOSE, true);
-	await_started(fd);
+
+	/*
+	 * Waits until no other thread starts fd: the starting thread uses fd's number, which must not become another file's
+	 * meanwhile. The wait has an end, because in a child that was forked by clone(2) the start never ends.
+	 */
+	if (aw_fdtab_state(fd) == AW_FD_STARTING && !aw_fdtab_is_vfork_child()) {
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+		for (int i = 0; aw_fdtab_state(fd) == AW_FD_STARTING && i < START_TURNS; i++)
+			nanosleep(&turn, NULL);
+		pthread_setcancelstate(cancel, NULL);
+	}
 	errno = saved;
 }
 

@@ -63,15 +63,6 @@ struct wide_poll {
 	size_t bytes;
 };
 
-static bool map_wide(struct wide_poll *wide, nfds_t count)
-{
-	wide->count = count;
-	wide->bytes = (count ? count : 1) * (sizeof(*wide->fds) + sizeof(*wide->socks));
-	wide->fds = aw_memory_map(wide->bytes);
-	wide->socks = (struct aw_sock **)(wide->fds + count);
-	return wide->fds != NULL;
-}
-
 /*
  * Fills wide: makes the first I/O on undecided fds, and polls those that stay undecided for their
  * start-up's event. Returns whether there are any.
@@ -169,11 +160,14 @@ int aw_wait_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 		 const sigset_t *mask)
 {
 	struct aw_deadline deadline = aw_deadline_after(timeout);
-	struct wide_poll wide;
+	struct wide_poll wide = { .count = count };
 	int ready;
 
-	if (!map_wide(&wide, count))
+	wide.bytes = (count ? count : 1) * (sizeof(*wide.fds) + sizeof(*wide.socks));
+	wide.fds = aw_memory_map(wide.bytes);
+	if (!wide.fds)
 		return aw_fail_with(ENOMEM);
+	wide.socks = (struct aw_sock **)(wide.fds + count);
 	do {
 		bool any;
 
