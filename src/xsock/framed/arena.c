@@ -109,34 +109,22 @@ static bool arena_map(int fd)
 	return true;
 }
 
-/* Without this check ftruncate() could raise SIGXFSZ. */
-static bool is_within_limits(void)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= aw_arena_size();
-}
-
-/*
- * A process that is about to change its user makes no arena: neither user may write to the other's
- * memory.
- */
-static bool is_one_user(void)
-{
-	uid_t real, effective, saved;
-
-	return getresuid(&real, &effective, &saved) == 0 && real == effective && real == saved;
-}
-
 bool aw_arena_open(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	uid_t real, effective, saved;
+	struct rlimit limit;
 	int fd;
 
 	if (arena)
 		return true;
 	pthread_mutex_lock(&lock);
-	if (!arena && is_within_limits() && is_one_user()) {
+	/*
+	 * Above its limit ftruncate() could raise SIGXFSZ. A process that is about to change its user makes no arena: neither user may
+	 * write to the other's memory.
+	 */
+	if (!arena && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= aw_arena_size() &&
+	    getresuid(&real, &effective, &saved) == 0 && real == effective && real == saved) {
 		fd = memfd_create(AW_ARENA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 		if (fd >= 0 && (ftruncate(fd, (off_t)aw_arena_size()) != 0 ||
 				fcntl(fd, F_ADD_SEALS, AW_ARENA_SEALS) != 0 || !arena_map(fd)))
@@ -269,35 +257,31 @@ void aw_arena_disclaim(void)
 		atomic_store_explicit(&claims[i], 0, memory_order_relaxed);
 }
 
-/* Frees a slot that no living process has locked, and gives its pages back. FRESH keeps others off meanwhile. */
-static void free_slot(unsigned number, uint64_t word)
-{
-	struct aw_arena_entry *entry = &arena->entries[number];
-	uint64_t mine = (word & ~(uint64_t)AW_ENTRY_HOLDERS) + AW_ENTRY_FRESH + 1;
-
-	if (!atomic_compare_exchange_strong(&entry->word, &word, mine))
-		return;
-	(void)fallocate(arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			(off_t)aw_arena_slot_at(number), (off_t)aw_arena_slot_size());
-	atomic_fetch_sub(&entry->word, AW_ENTRY_FRESH + 1);
-	aw_table_lower_next(arena, number);
-}
-
 void aw_arena_sweep(void)
 {
 	uint32_t end = arena ? atomic_load(&arena->end) : 0, others = 0;
 
 	for (uint32_t i = 0; i < end; i++) {
-		uint64_t word = atomic_load(&arena->entries[i].word);
+		struct aw_arena_entry *entry = &arena->entries[i];
+		uint64_t word = atomic_load(&entry->word), mine;
 		struct flock lock = aw_entry_lock(i, F_WRLCK);
 
 		if (!(word & AW_ENTRY_HOLDERS) || word & (AW_ENTRY_FRESH | AW_ENTRY_UNBORN) ||
 		    atomic_load(&claims[i]))
 			continue;
-		if (aw_libc()->fcntl(arena_fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK)
+		if (aw_libc()->fcntl(arena_fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK) {
 			others++; /* and cost a system call */
-		else
-			free_slot(i, word);
+			continue;
+		}
+
+		/* No living process has locked the slot: it becomes free. FRESH keeps others off while its pages go back. */
+		mine = (word & ~(uint64_t)AW_ENTRY_HOLDERS) + AW_ENTRY_FRESH + 1;
+		if (!atomic_compare_exchange_strong(&entry->word, &word, mine))
+			continue;
+		(void)fallocate(arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				(off_t)aw_arena_slot_at(i), (off_t)aw_arena_slot_size());
+		atomic_fetch_sub(&entry->word, AW_ENTRY_FRESH + 1);
+		aw_table_lower_next(arena, i);
 	}
 	if (arena)
 		atomic_store(&arena->takes_left, (int32_t)(others + SWEEP_SLOTS));

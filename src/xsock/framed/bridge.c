@@ -98,33 +98,20 @@ static bool survives_exec(int fd)
 	return !(aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC);
 }
 
-/* Returns whether something is left to be done for the connection when this process can do no more for it. */
-static bool slot_owes(struct aw_slot *slot, int fd, bool ending)
-{
-	return aw_slot_has_debt(slot) ||
-	       (ending && aw_answer_is_due(slot) && aw_answer_is_owed(slot, fd));
-}
-
 static void set_add_each(struct aw_sock *sock, int fd, void *arg) AW_REQUIRES(aw_fdtab_mutex)
 {
 	struct bridge_set *set = arg;
+	const struct bridge_choice *choice = &set->choice;
 
-	if (sock->state == AW_FD_FRAMED && set->count < BATCH_MAX &&
-	    (!set->choice.owing || slot_owes(sock->slot, fd, set->choice.ending)) &&
-	    aw_fdtab_get(fd) == sock && (!set->choice.surviving || survives_exec(fd)) &&
-	    (!set->choice.proxy || atomic_load(&sock->slot->proxy) == set->choice.proxy))
-		set_add(set, sock, fd);
-}
-
-static void flush_again(struct aw_slot *slot, int fd)
-{
-	struct aw_half half;
-
-	if (aw_half_enter_for(&half, slot, &slot->tx_lock, fd) != 0)
+	if (sock->state != AW_FD_FRAMED || set->count >= BATCH_MAX)
 		return;
-	if (aw_slot_owes(slot))
-		(void)aw_slot_flush_later(slot, fd);
-	aw_half_leave(&half);
+	/* A connection is owed something where work is left for it when this process can do no more. */
+	if (choice->owing && !aw_slot_has_debt(sock->slot) &&
+	    !(choice->ending && aw_answer_is_due(sock->slot) && aw_answer_is_owed(sock->slot, fd)))
+		return;
+	if (aw_fdtab_get(fd) == sock && (!choice->surviving || survives_exec(fd)) &&
+	    (!choice->proxy || atomic_load(&sock->slot->proxy) == choice->proxy))
+		set_add(set, sock, fd);
 }
 
 static int bridge_socket(struct aw_sock *sock, int fd, bool ending)
@@ -132,6 +119,7 @@ static int bridge_socket(struct aw_sock *sock, int fd, bool ending)
 	struct aw_slot *slot = sock->slot;
 	/* In state STARTING no thread of this process begins to work on it. */
 	bool drained = aw_fdtab_drain_socket(sock);
+	struct aw_half half;
 	int err;
 
 	aw_slot_stop_flush(slot);
@@ -152,8 +140,11 @@ static int bridge_socket(struct aw_sock *sock, int fd, bool ending)
 	aw_log(AW_LOG_ERROR, "fd %d cannot be handed to the proxy process and stays a record: %s",
 	       fd, strerror(err));
 	atomic_store(&slot->proxy, 0); /* no later call tries again */
-	if (!ending)
-		flush_again(slot, fd);
+	if (!ending && aw_half_enter_for(&half, slot, &slot->tx_lock, fd) == 0) {
+		if (aw_slot_owes(slot))
+			(void)aw_slot_flush_later(slot, fd);
+		aw_half_leave(&half);
+	}
 	return err;
 }
 

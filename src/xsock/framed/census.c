@@ -86,18 +86,6 @@ static bool look_for_arena(struct census *census)
 	return census->arena >= 0 || !is_strange;
 }
 
-static enum aw_census_result find_arena(struct census *census)
-{
-	bool is_right = look_for_arena(census);
-	static int wasted;
-	int pauses = 0;
-
-	while (!is_right && aw_fresh_pause(&pauses, wasted))
-		is_right = look_for_arena(census);
-	wasted += is_right ? 0 : pauses;
-	return is_right ? AW_CENSUS_WHOLE : AW_CENSUS_STRANGE;
-}
-
 static int compare_inodes(const void *a, const void *b)
 {
 	const struct aw_census_record *left = a, *right = b;
@@ -155,25 +143,6 @@ static void note_conn(const struct aw_sockdiag_conn *conn, void *arg)
 	record->conn = *conn;
 }
 
-/*
- * Returns an fd of the process's network namespace; -1: it is this thread's own; -2, with errno:
- * the namespace may not be read, or the process has ended.
- */
-static int open_namespace(pid_t pid)
-{
-	struct stat ours, theirs;
-	char path[32];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
-	if (stat("/proc/self/ns/net", &ours) != 0 || stat(path, &theirs) != 0)
-		return -2;
-	if (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino)
-		return -1;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 ? fd : -2;
-}
-
 static bool dump_conns(struct census *census)
 {
 	bool v4 = aw_sockdiag_each(false, note_conn, census);
@@ -184,13 +153,20 @@ static bool dump_conns(struct census *census)
 
 static enum aw_census_result find_conns(struct census *census, pid_t pid)
 {
-	int namespace = open_namespace(pid), own;
 	enum aw_census_result result = AW_CENSUS_ELSEWHERE;
+	struct stat ours, theirs;
+	int namespace = -1, own;
+	char path[32];
 
-	if (namespace == -2)
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+	if (stat("/proc/self/ns/net", &ours) == 0 && stat(path, &theirs) == 0) {
+		if (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino)
+			return dump_conns(census) ? AW_CENSUS_WHOLE : AW_CENSUS_FAILED;
+		namespace = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	if (namespace < 0) /* it may not be read, or the process has ended */
 		return errno == ENOENT || errno == ESRCH ? AW_CENSUS_GONE : AW_CENSUS_ELSEWHERE;
-	if (namespace == -1)
-		return dump_conns(census) ? AW_CENSUS_WHOLE : AW_CENSUS_FAILED;
+
 	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (own >= 0 && setns(namespace, CLONE_NEWNET) == 0) {
 		result = dump_conns(census) ? AW_CENSUS_WHOLE : AW_CENSUS_FAILED;
@@ -200,19 +176,6 @@ static enum aw_census_result find_conns(struct census *census, pid_t pid)
 		close(own);
 	close(namespace);
 	return result;
-}
-
-/*
- * Returns whether the fd is a TCP socket. The dump lacks sockets that are closed, or in another
- * network namespace.
- */
-static bool is_tcp(pid_t pid, const char *name)
-{
-	char path[64], protocol[16] = "";
-
-	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", (int)pid, name);
-	return getxattr(path, "system.sockprotoname", protocol, sizeof(protocol) - 1) > 0 &&
-	       (!strcmp(protocol, "TCP") || !strcmp(protocol, "TCPv6"));
 }
 
 static void visit_fds(const struct census *census, pid_t pid, aw_census_fn *use, void *arg)
@@ -226,19 +189,36 @@ static void visit_fds(const struct census *census, pid_t pid, aw_census_fn *use,
 		if (!aw_sockdiag_fd(dirfd(census->fds), entry->d_name, &ino))
 			continue;
 		record = find_record(census, ino);
-		if (record && (record->is_known ? record->conn.state != STATE_LISTEN
-						: is_tcp(pid, entry->d_name)))
-			use(atoi(entry->d_name), record, arg);
+		if (!record || (record->is_known && record->conn.state == STATE_LISTEN))
+			continue;
+		/* The dump lacks sockets that are closed, or in another network namespace. */
+		if (!record->is_known) {
+			char path[64], protocol[16] = "";
+
+			snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", (int)pid, entry->d_name);
+			if (getxattr(path, "system.sockprotoname", protocol,
+				     sizeof(protocol) - 1) <= 0 ||
+			    (strcmp(protocol, "TCP") != 0 && strcmp(protocol, "TCPv6") != 0))
+				continue;
+		}
+		use(atoi(entry->d_name), record, arg);
 	}
 }
 
 static enum aw_census_result census_read(struct census *census, pid_t pid, aw_census_fn *use,
 					 void *arg)
 {
-	enum aw_census_result result = find_arena(census);
+	bool is_right = look_for_arena(census);
+	enum aw_census_result result;
+	static int wasted;
+	int pauses = 0;
 
+	while (!is_right && aw_fresh_pause(&pauses, wasted))
+		is_right = look_for_arena(census);
+	wasted += is_right ? 0 : pauses;
 	if (census->arena < 0)
-		return result;
+		return is_right ? AW_CENSUS_WHOLE : AW_CENSUS_STRANGE;
+
 	if (!read_entries(census))
 		return AW_CENSUS_FAILED;
 	if (census->count == 0)

@@ -38,16 +38,7 @@ static void give_chunk(void *chunk)
 		aw_memory_unmap(chunk, CHUNK_BYTES);
 }
 
-/* Another thread may have bridged the fd meanwhile: then libc's calls move the bytes, through the pair. */
-static ssize_t receive_fd(int fd, const struct iovec *iov, int flags)
-{
-	ssize_t got;
-
-	if (aw_framed_receive(fd, iov, 1, flags, &got))
-		return got;
-	return aw_libc()->recv(fd, iov->iov_base, iov->iov_len, flags);
-}
-
+/* Another thread may have bridged the fd meanwhile: then libc's call moves the bytes, through the pair. */
 static ssize_t transmit_fd(int fd, const struct iovec *iov)
 {
 	ssize_t sent;
@@ -165,36 +156,21 @@ static size_t record_room(int out, size_t len)
 	return room;
 }
 
-/* Waits until the pipe has bytes, unless some have been moved already. Returns 0, or -1 with errno. A record's receive waits itself. */
-static int await_in(const struct splice *s, size_t done)
-{
-	if (s->from_record || is_ready(s->in, POLLIN))
-		return 0;
-	errno = EAGAIN;
-	return done || !s->pipe_may ? -1 : await_fd(s->in, POLLIN, -1);
-}
-
-/* Waits until out has room: for a pipe's only until bytes have been moved. Returns 0, or -1 with errno. */
-static int await_out(const struct splice *s, size_t done)
-{
-	errno = EAGAIN;
-	if (s->from_record)
-		return done || !s->pipe_may ? -1 : await_fd(s->out, POLLOUT, -1);
-	return s->record_may ? await_fd(s->out, POLLOUT, aw_waits_timeout_ns(s->out, SO_SNDTIMEO))
-			     : -1;
-}
-
 static ssize_t splice_take(const struct splice *s, size_t len, bool may_wait)
 {
 	struct pollfd out = { .fd = s->out };
 	struct iovec iov = { s->chunk, len };
+	int flags = may_wait ? 0 : MSG_DONTWAIT;
+	ssize_t got;
 
 	if (!s->from_record)
 		return aw_libc()->read(s->in, s->chunk, len);
 	/* Nobody reads the pipe: the write that fails raises SIGPIPE, and the bytes stay in the connection. */
 	if (aw_libc()->poll(&out, 1, 0) > 0 && out.revents & POLLERR)
 		return aw_libc()->write(s->out, s->chunk, 1);
-	return receive_fd(s->in, &iov, may_wait ? 0 : MSG_DONTWAIT);
+	if (aw_framed_receive(s->in, &iov, 1, flags, &got))
+		return got;
+	return aw_libc()->recv(s->in, s->chunk, len, flags); /* as in transmit_fd */
 }
 
 /*
@@ -227,14 +203,28 @@ static ssize_t splice_by_copy(const struct splice *s)
 	size_t done = 0, left, room;
 	ssize_t got = 1;
 
-	while (got > 0 && done < s->len && await_in(s, done) == 0) {
+	while (got > 0 && done < s->len) {
+		/* The call waits for the pipe's bytes only until some have been moved. A record's receive waits itself. */
+		if (!s->from_record && !is_ready(s->in, POLLIN)) {
+			errno = EAGAIN;
+			if (done || !s->pipe_may || await_fd(s->in, POLLIN, -1) != 0)
+				break;
+		}
 		left = s->len - done;
 		room = s->from_record ? pipe_room(s->out) : record_room(s->out, left);
 		room = room < left ? room : left;
-		if (room == 0 && await_out(s, done))
-			break;
-		if (room == 0)
+		if (room == 0) {
+			/* For a pipe's room, too, it waits only until bytes have been moved. */
+			bool may_wait = s->from_record ? !done && s->pipe_may : s->record_may;
+
+			errno = EAGAIN;
+			if (!may_wait ||
+			    await_fd(s->out, POLLOUT,
+				     s->from_record ? -1
+						    : aw_waits_timeout_ns(s->out, SO_SNDTIMEO)))
+				break;
 			continue;
+		}
 		got = splice_take(s, room, !done);
 		if (got > 0)
 			got = put_whole(s, (size_t)got);

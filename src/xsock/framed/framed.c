@@ -17,21 +17,6 @@
 #include "xsock/process/proxy.h"
 #include "xsock/process/registration.h"
 
-static int record_begin(struct aw_slot *slot, enum aw_role role, int fd)
-{
-	uint8_t hello[AW_XS_HELLO_LEN];
-	int err;
-
-	aw_hello_fill(hello);
-	if (role == AW_ROLE_ACTIVE)
-		return -aw_record_initiate(&slot->record, fd, hello, sizeof(hello));
-	err = -aw_record_take_request(fd);
-	if (err)
-		return err;
-	aw_record_respond(&slot->record, hello, sizeof(hello));
-	return -aw_record_answer(&slot->record, fd);
-}
-
 /*
  * Holds the fd table's lock, which a fork takes, too: no child is made while this thread is in the
  * loader.
@@ -54,13 +39,22 @@ void aw_framed_prepare(void)
 static int record_begin_once(struct aw_slot *slot, const struct aw_sock *sock, int fd)
 {
 	struct aw_slot_options options = aw_slot_read_options(fd);
+	uint8_t hello[AW_XS_HELLO_LEN];
 	struct aw_half half;
 	int err = options.peek_offset < 0 ? aw_half_enter(&half, slot, &slot->tx_lock, fd) : ENOMEM;
 
 	if (err)
 		return err;
 	if (!aw_framed_is_begun(slot)) {
-		err = record_begin(slot, sock->role, fd);
+		aw_hello_fill(hello);
+		if (sock->role == AW_ROLE_ACTIVE)
+			err = -aw_record_initiate(&slot->record, fd, hello, sizeof(hello));
+		else
+			err = -aw_record_take_request(fd);
+		if (!err && sock->role != AW_ROLE_ACTIVE) {
+			aw_record_respond(&slot->record, hello, sizeof(hello));
+			err = -aw_record_answer(&slot->record, fd);
+		}
 		if (!err) {
 			aw_slot_take_options(slot, fd, options);
 			atomic_store(&slot->mode, (uint8_t)sock->mode);

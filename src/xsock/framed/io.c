@@ -93,18 +93,6 @@ bool aw_io_is_still_ours(struct aw_io *call, short events)
 	return is_in_place(call) || copy_take(call, events);
 }
 
-/* Returns how long the Reply has still time. */
-static int64_t reply_left_ns(const struct aw_io *call)
-{
-	struct aw_sock sock;
-	int64_t left_ns;
-
-	if (!aw_fdtab_look(call->number, &sock) || !sock.due_ns)
-		return -1;
-	left_ns = sock.due_ns - aw_now_ns();
-	return left_ns > 0 ? left_ns : 0;
-}
-
 /*
  * Waits for events, at most limit_ns (negative: no limit), and while the Reply is due until its time is over. A call that has moved bytes leaves TCP's error where it is, for
  * poll(2) and the next call to tell. Returns 0 or a negative errno; -EAGAIN: the time is over, or there is an error.
@@ -112,12 +100,20 @@ static int64_t reply_left_ns(const struct aw_io *call)
 static ssize_t await_ready(const struct aw_io *call, short events, int64_t limit_ns)
 {
 	struct pollfd pollfd = { .fd = call->fd, .events = events };
-	int64_t reply_ns = aw_answer_is_due(call->slot) ? reply_left_ns(call) : -1;
-	bool is_limited = reply_ns >= 0 && (limit_ns < 0 || reply_ns < limit_ns);
-	int64_t ns = is_limited ? reply_ns : limit_ns;
-	struct timespec limit = { ns / 1000000000, ns % 1000000000 };
 	const short failed = POLLERR | POLLHUP;
+	int64_t reply_ns = -1, ns;
+	struct timespec limit;
+	struct aw_sock sock;
 	int ready, queued;
+	bool is_limited;
+
+	if (aw_answer_is_due(call->slot) && aw_fdtab_look(call->number, &sock) && sock.due_ns) {
+		reply_ns = sock.due_ns - aw_now_ns();
+		reply_ns = reply_ns > 0 ? reply_ns : 0;
+	}
+	is_limited = reply_ns >= 0 && (limit_ns < 0 || reply_ns < limit_ns);
+	ns = is_limited ? reply_ns : limit_ns;
+	limit = (struct timespec){ ns / 1000000000, ns % 1000000000 };
 
 	aw_shield_begin_wait();
 	ready = aw_libc()->ppoll(&pollfd, 1, ns < 0 ? NULL : &limit, NULL);

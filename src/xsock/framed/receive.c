@@ -11,25 +11,6 @@
 
 #define OTHERS_MS 1 /* so late, at the most, a thread sees bytes that others have left */
 
-/* The caller holds the rx half. */
-static ssize_t receive_in(struct aw_io *call, const struct iovec *iov, int count)
-{
-	struct aw_record *record = &call->slot->record;
-	ssize_t n;
-
-	if (__builtin_expect(call->slot->given > 0, 0))
-		n = -EAGAIN; /* this thread has yet to follow to the pair */
-	else if (call->flags & MSG_PEEK)
-		n = aw_record_peek(record, call->fd, iov, count,
-				   call->flags & MSG_WAITALL ? &call->due : NULL);
-	else
-		n = aw_record_receive(record, call->fd, iov, count,
-				      call->done ? AW_RECORD_GOES_ON : 0);
-	call->at_mark = record->rx.mark == AW_MARK_FRONT;
-	call->wanted = record->rx.wanted;
-	return n;
-}
-
 static void leave_rx(const struct aw_io *call, const struct aw_half *half)
 {
 	bool faulty = call->slot->record.rx.fault != AW_OK;
@@ -57,6 +38,7 @@ static bool wants_more(const struct aw_io *call)
 static ssize_t receive_once(struct aw_io *call, size_t *covered)
 {
 	struct aw_slot *slot = call->slot;
+	struct aw_record *record = &slot->record;
 	struct iovec window[AW_IO_WINDOW];
 	int count = aw_io_window(call, window, covered);
 	struct aw_half half;
@@ -67,7 +49,18 @@ static ssize_t receive_once(struct aw_io *call, size_t *covered)
 			 : aw_half_enter_for(&half, slot, &slot->rx_lock, call->fd));
 	if (n)
 		return n;
-	n = receive_in(call, window, count);
+
+	if (__builtin_expect(slot->given > 0, 0))
+		n = -EAGAIN; /* this thread has yet to follow to the pair */
+	else if (call->flags & MSG_PEEK)
+		n = aw_record_peek(record, call->fd, window, count,
+				   call->flags & MSG_WAITALL ? &call->due : NULL);
+	else
+		n = aw_record_receive(record, call->fd, window, count,
+				      call->done ? AW_RECORD_GOES_ON : 0);
+	call->at_mark = record->rx.mark == AW_MARK_FRONT;
+	call->wanted = record->rx.wanted;
+
 	wrong = aw_answer_is_due(slot) && aw_answer_is_wrong(slot, n);
 	aw_io_count(call, n);
 	if (n > 0 && (size_t)n < *covered && wants_more(call))
@@ -89,34 +82,26 @@ static void leave_read(void *arg)
 }
 
 /*
- * Waits until call->due bytes are in the socket, or the time is over, a signal or the stream's end has come; copies nothing.
- * Returns 0, or a negative errno; where fewer bytes have come, the next look is the last.
- */
-static ssize_t await_due(struct aw_io *call)
-{
-	struct iovec window[AW_IO_WINDOW];
-	struct msghdr msg = { .msg_iov = window };
-	size_t covered;
-	ssize_t n;
-
-	msg.msg_iovlen = (size_t)aw_memory_waste(call->due, window, AW_IO_WINDOW, &covered);
-	n = aw_libc()->recvmsg(call->fd, &msg, MSG_PEEK | MSG_TRUNC | MSG_WAITALL);
-	call->is_last = n < (ssize_t)call->due;
-	return n < 0 ? -errno : 0;
-}
-
-/*
- * Waits until the bytes that are due, or the stream's end, have come; copies nothing. SO_RCVLOWAT, at least what is due, keeps the
+ * Waits until the bytes that are due, or the stream's end, have come; copies nothing. After a wait for call->due bytes that a time-out, a
+ * signal or the end has ended, the next look is the last. SO_RCVLOWAT, at least what is due, keeps the
  * thread asleep, also when another reader changes it meanwhile; the kernel fixes the length when the call begins, so that it
  * is one byte. At the mark the thread polls, because recv() would return the urgent byte, which is in the socket already, when
  * a time-out or a signal ends the wait; so does a thread that has got bytes. Returns 0 or a negative errno.
  */
 static ssize_t await_bytes(struct aw_io *call)
 {
+	struct iovec window[AW_IO_WINDOW];
+	struct msghdr msg = { .msg_iov = window };
+	size_t covered;
 	uint8_t byte;
+	ssize_t n;
 
-	if (call->due)
-		return await_due(call);
+	if (call->due) {
+		msg.msg_iovlen = (size_t)aw_memory_waste(call->due, window, AW_IO_WINDOW, &covered);
+		n = aw_libc()->recvmsg(call->fd, &msg, MSG_PEEK | MSG_TRUNC | MSG_WAITALL);
+		call->is_last = n < (ssize_t)call->due;
+		return n < 0 ? -errno : 0;
+	}
 	if (call->at_mark || call->done || aw_answer_is_due(call->slot) ||
 	    (call->waits && call->end_ns))
 		return aw_io_await(call, POLLIN, SO_RCVTIMEO);

@@ -16,36 +16,30 @@ static void leave_wait(void *slot)
 	aw_slot_leave_wait(slot);
 }
 
-static ssize_t send_once(struct aw_io *call)
-{
-	struct aw_slot *slot = call->slot;
-	struct iovec window[AW_IO_WINDOW];
-	size_t covered;
-	int count = aw_cursor_pieces(&call->at, call->at.left, window, AW_IO_WINDOW, &covered);
-	struct aw_half half;
-	ssize_t n;
-
-	call->stuck = false;
-	n = -(call->kept ? aw_half_enter(&half, slot, &slot->tx_lock, call->fd)
-			 : aw_half_enter_for(&half, slot, &slot->tx_lock, call->fd));
-	if (n)
-		return n;
-	n = aw_record_send(&slot->record, call->fd, window, count,
-			   call->flags & (covered < call->at.left ? MSG_MORE : SEND_FLAGS));
-	if (__builtin_expect(aw_slot_owes(slot), 0))
-		call->stuck = !aw_slot_flush_later(slot, call->fd) && (n > 0 || n == -EAGAIN);
-	n = aw_io_note_strike(call, SO_SNDTIMEO, n);
-	aw_half_leave(&half);
-	return n;
-}
-
 /* Sends what TCP takes without waiting. Returns a number of bytes or a negative errno. */
 static ssize_t send_now(struct aw_io *call)
 {
+	struct aw_slot *slot = call->slot;
+	struct aw_half half;
 	ssize_t n;
 
 	do {
-		n = send_once(call);
+		struct iovec window[AW_IO_WINDOW];
+		size_t left = call->at.left, covered;
+		int count = aw_cursor_pieces(&call->at, left, window, AW_IO_WINDOW, &covered);
+
+		call->stuck = false;
+		n = -(call->kept ? aw_half_enter(&half, slot, &slot->tx_lock, call->fd)
+				 : aw_half_enter_for(&half, slot, &slot->tx_lock, call->fd));
+		if (n)
+			return n;
+		n = aw_record_send(&slot->record, call->fd, window, count,
+				   call->flags & (covered < left ? MSG_MORE : SEND_FLAGS));
+		if (__builtin_expect(aw_slot_owes(slot), 0))
+			call->stuck = !aw_slot_flush_later(slot, call->fd) &&
+				      (n > 0 || n == -EAGAIN);
+		n = aw_io_note_strike(call, SO_SNDTIMEO, n);
+		aw_half_leave(&half);
 		aw_io_count(call, n);
 	} while (n > 0 && call->at.left > 0);
 	return n;
@@ -80,22 +74,6 @@ static ssize_t send_waiting(struct aw_io *call)
 	return n;
 }
 
-static ssize_t send_bytes(struct aw_io *call)
-{
-	ssize_t n = send_now(call);
-
-	if (is_to_send(call, n) && aw_io_may_wait(call))
-		n = send_waiting(call);
-	/* The program may not call again before its peer has answered the whole. */
-	if (call->stuck && aw_framed_slot(call->number) == call->slot)
-		(void)aw_framed_bridge(call->number);
-	if (call->done == 0)
-		return n;
-	if (n < 0)
-		aw_slot_note_failure(call->slot, n);
-	return (ssize_t)call->done;
-}
-
 bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, ssize_t *result)
 {
 	struct aw_io call = aw_io_begin(fd, flags);
@@ -111,7 +89,18 @@ bool aw_framed_transmit(int fd, const struct iovec *iov, int count, int flags, s
 		return false; /* the kernel returns 0, or an error if the connection has ended */
 	if (aw_answer_is_due(call.slot))
 		aw_answer_look(call.slot, fd);
-	n = send_bytes(&call);
+
+	n = send_now(&call);
+	if (is_to_send(&call, n) && aw_io_may_wait(&call))
+		n = send_waiting(&call);
+	/* The program may not call again before its peer has answered the whole. */
+	if (call.stuck && aw_framed_slot(call.number) == call.slot)
+		(void)aw_framed_bridge(call.number);
+	if (call.done && n < 0)
+		aw_slot_note_failure(call.slot, n);
+	if (call.done)
+		n = (ssize_t)call.done;
+
 	if ((n == -EPIPE || aw_record_is_failure(n)) && aw_answer_is_due(call.slot))
 		aw_answer_note_end(call.slot, fd);
 	if (n == -EPIPE)

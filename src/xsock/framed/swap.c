@@ -18,22 +18,6 @@ enum {
 	FAR,
 };
 
-/*
- * Reads both addresses. The kernel loses the peer's when a connection ends; a record may still
- * report that end, and its address then has a family alone.
- */
-static bool read_names(int fd, struct aw_sock *sock)
-{
-	socklen_t local_len = sizeof(sock->local), remote_len = sizeof(sock->remote);
-
-	if (aw_libc()->getsockname(fd, (struct sockaddr *)&sock->local, &local_len) != 0)
-		return false;
-	if (aw_libc()->getpeername(fd, (struct sockaddr *)&sock->remote, &remote_len) == 0)
-		return true;
-	sock->remote.any.sa_family = sock->local.any.sa_family;
-	return sock->slot;
-}
-
 int aw_swap_to_proxy(struct aw_sock *sock, int fd, int far, int near)
 {
 	int nodelay = 0, fds[] = { fd, far, near }, err;
@@ -53,10 +37,21 @@ int aw_swap_to_proxy(struct aw_sock *sock, int fd, int far, int near)
 
 static int make_pair(struct aw_sock *sock, int fd, int ends[2], struct stat *file)
 {
-	socklen_t len = sizeof(sock->linger);
+	socklen_t local_len = sizeof(sock->local), remote_len = sizeof(sock->remote),
+		  len = sizeof(sock->linger);
 
-	if (!read_names(fd, sock) ||
-	    aw_libc()->socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+	if (aw_libc()->getsockname(fd, (struct sockaddr *)&sock->local, &local_len) != 0)
+		return errno;
+	/*
+	 * The kernel loses the peer's address when a connection ends; a record may still report that end, and its address then has
+	 * a family alone.
+	 */
+	if (aw_libc()->getpeername(fd, (struct sockaddr *)&sock->remote, &remote_len) != 0) {
+		sock->remote.any.sa_family = sock->local.any.sa_family;
+		if (!sock->slot)
+			return errno;
+	}
+	if (aw_libc()->socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return errno;
 	fstat(ends[NEAR], file);
 	if (!sock->slot || !aw_bridged_get_linger(sock->slot, &sock->linger))
