@@ -8,31 +8,23 @@
 #include "xsock/base/libc.h"
 #include "xsock/pair/offer.h"
 
-/* Returns fd's socket, held, if it is a listener that this thread has to register. */
-static struct aw_sock *claim_listener(int fd)
-{
-	struct aw_sock *sock;
-	bool claimed;
-
-	aw_fdtab_lock();
-	sock = aw_fdtab_get(fd);
-	claimed = sock && sock->unannounced;
-	if (claimed) {
-		aw_fdtab_note_announced(sock);
-		aw_fdtab_hold(sock);
-	}
-	aw_fdtab_unlock();
-	return claimed ? sock : NULL;
-}
-
 void aw_attend_now(int fd)
 {
-	int saved = errno, beside;
 	struct aw_sock *sock = NULL;
+	int saved = errno, beside;
+	bool is_mine = false; /* this thread is the one that registers the listener */
 
-	if (aw_fdtab_state(fd) == AW_FD_LISTENER && !aw_fdtab_is_vfork_child())
-		sock = claim_listener(fd);
-	if (sock) {
+	if (aw_fdtab_state(fd) == AW_FD_LISTENER && !aw_fdtab_is_vfork_child()) {
+		aw_fdtab_lock();
+		sock = aw_fdtab_get(fd);
+		is_mine = sock && sock->unannounced;
+		if (is_mine) {
+			aw_fdtab_note_announced(sock);
+			aw_fdtab_hold(sock);
+		}
+		aw_fdtab_unlock();
+	}
+	if (is_mine) {
 		beside = aw_offer_announce(fd);
 		aw_fdtab_lock();
 		aw_fdtab_set_beside(

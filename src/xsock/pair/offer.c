@@ -47,37 +47,6 @@ static bool is_listener_at(const struct aw_sock *sock, int fd, const void *arg)
 	       aw_pair_end_of((const struct sockaddr *)&local, &own) && own.port == server->port;
 }
 
-/* Returns whether it is this thread that would have to accept the connection. */
-static bool is_to_itself(const struct aw_tcp_end *server)
-{
-	struct stat tasks;
-
-	if (!aw_fdtab_any_listener() || aw_fdtab_find(0, is_listener_at, server) < 0)
-		return false;
-	/* A process has a directory in /proc for each thread. */
-	return __libc_single_threaded ||
-	       (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 2 + 1);
-}
-
-static int open_offer(int fd)
-{
-	struct sockaddr_un name;
-	struct stat file;
-	int offer = aw_libc()->socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	socklen_t len;
-
-	if (offer < 0)
-		return -1;
-	if (fstat(fd, &file) == 0) {
-		len = aw_pair_offer_name(file.st_ino, &name);
-		if (aw_libc()->bind(offer, (struct sockaddr *)&name, len) == 0 &&
-		    aw_libc()->listen(offer, 1) == 0)
-			return offer;
-	}
-	aw_libc()->close(offer);
-	return -1;
-}
-
 /*
  * Makes fd's socket STARTING, so that other threads' calls wait. Else why: fd is no candidate any more, or another process may have its
  * file, which no pair would replace.
@@ -106,24 +75,6 @@ static enum aw_plain claim_socket(struct offer *offer)
 	return why;
 }
 
-/* Lets other calls of this process go on. The socket may be held further, for a connect that is under way. */
-static void release_socket(struct offer *offer)
-{
-	if (offer->sock) {
-		aw_fdtab_lock();
-		if (offer->sock->state == AW_FD_STARTING)
-			aw_fdtab_set_state(offer->sock, AW_FD_CANDIDATE);
-		if (offer->goes_on) {
-			offer->sock->connects++;
-			going_on++;
-		} else {
-			aw_fdtab_release(offer->sock);
-		}
-		aw_fdtab_unlock();
-	}
-	aw_quiet_end(&offer->before);
-}
-
 /* Returns whether the TCP connection, which may be under way, is within this host. */
 static bool is_here(struct offer *offer)
 {
@@ -143,36 +94,50 @@ static bool is_connected(struct offer *offer)
 	return aw_libc()->getpeername(offer->fd, remote, &len) == 0;
 }
 
-/* The kernel may answer a SYN within the host a little later where it is busy, and does not where the listener's queue is full. */
-static bool await_connected(struct offer *offer)
-{
-	struct pollfd pollfd = { .fd = offer->fd, .events = POLLOUT };
-
-	if (is_connected(offer))
-		return true;
-	return aw_libc()->poll(&pollfd, 1, aw_mode_pair_ms()) > 0 && is_connected(offer);
-}
-
 static void offer_end(struct offer *offer)
 {
 	if (offer->listener >= 0)
 		aw_libc()->close(offer->listener);
 	if (offer->place.beside >= 0)
 		aw_libc()->close(offer->place.beside);
-	release_socket(offer);
+
+	/* Other calls of this process go on. The socket may be held further, for a connect that is under way. */
+	if (offer->sock) {
+		aw_fdtab_lock();
+		if (offer->sock->state == AW_FD_STARTING)
+			aw_fdtab_set_state(offer->sock, AW_FD_CANDIDATE);
+		if (offer->goes_on) {
+			offer->sock->connects++;
+			going_on++;
+		} else {
+			aw_fdtab_release(offer->sock);
+		}
+		aw_fdtab_unlock();
+	}
+	aw_quiet_end(&offer->before);
 }
 
 /* Opens the offer of a socket that is claimed. Returns why there is none. */
 static enum aw_plain offer_open(struct offer *offer)
 {
+	struct sockaddr_un name;
+	struct stat file;
+	socklen_t len;
+
 	if (is_connected(offer))
 		return AW_PLAIN_BEYOND; /* connect(2) fails with EISCONN */
 	offer->flags = aw_libc()->fcntl(offer->fd, F_GETFL);
 	offer->place.beside = aw_proxy_copy_spare(offer->highest);
 	if (offer->place.beside < 0)
 		return AW_PLAIN_FEW_FDS;
-	offer->listener = open_offer(offer->fd);
-	return offer->listener < 0 ? AW_PLAIN_NO_SOCKET : AW_PLAIN_NOT;
+	offer->listener = aw_libc()->socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (offer->listener < 0 || fstat(offer->fd, &file) != 0)
+		return AW_PLAIN_NO_SOCKET;
+	len = aw_pair_offer_name(file.st_ino, &name);
+	return aw_libc()->bind(offer->listener, (struct sockaddr *)&name, len) == 0 &&
+			       aw_libc()->listen(offer->listener, 1) == 0
+		       ? AW_PLAIN_NOT
+		       : AW_PLAIN_NO_SOCKET;
 }
 
 /*
@@ -181,6 +146,7 @@ static enum aw_plain offer_open(struct offer *offer)
  */
 static enum aw_plain offer_begin(struct offer *offer, int fd, const struct sockaddr *addr)
 {
+	struct stat tasks;
 	enum aw_plain why;
 
 	*offer = (struct offer){ .fd = fd, .listener = -1, .place.beside = -1 };
@@ -192,7 +158,11 @@ static enum aw_plain offer_begin(struct offer *offer, int fd, const struct socka
 		return AW_PLAIN_NO_LISTENER;
 	aw_plain_prepare();
 	why = aw_hint_refuses(&offer->server);
-	if (!why && is_to_itself(&offer->server))
+	/* This thread itself may have to accept the connection. A process has a directory in /proc for each thread. */
+	if (!why && aw_fdtab_any_listener() &&
+	    aw_fdtab_find(0, is_listener_at, &offer->server) >= 0 &&
+	    (__libc_single_threaded ||
+	     (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 2 + 1)))
 		why = AW_PLAIN_OWN_LISTENER;
 	if (why)
 		return why;
@@ -204,32 +174,6 @@ static enum aw_plain offer_begin(struct offer *offer, int fd, const struct socka
 	return why;
 }
 
-/* Waits until the server has taken the offer, has sent bytes or the end by TCP, or has been late. Returns why there may be no pair. */
-static enum aw_plain await_taker(const struct offer *offer)
-{
-	struct pollfd fds[] = { { .fd = offer->listener, .events = POLLIN },
-				{ .fd = offer->fd, .events = POLLIN | POLLRDHUP } };
-	int ready = 0;
-
-	for (int i = 0; ready == 0 && i < LOOKS; i++)
-		ready = aw_libc()->poll(fds, 2, 0);
-	if (ready == 0)
-		ready = aw_libc()->poll(fds, 2, aw_mode_pair_ms());
-	return ready > 0 && fds[1].revents ? AW_PLAIN_SERVER_FIRST : AW_PLAIN_LATE;
-}
-
-/* Ends the offer. Returns this end of the pair; -1: nobody of this user has taken the offer. A stranger may have come before the server. */
-static int take_back(const struct offer *offer)
-{
-	int near;
-
-	(void)aw_libc()->shutdown(offer->listener, SHUT_RDWR);
-	while ((near = aw_libc()->accept4(offer->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0 &&
-	       !aw_pair_is_same_user(near))
-		aw_libc()->close(near);
-	return near;
-}
-
 /*
  * Ends the offer, and makes the pair where it was taken. connected: the connection is there; the server cannot take the offer before. On
  * this host it is there at once, unless the listener's queue is full: then there is no pair, since other threads may come to wait for
@@ -237,13 +181,30 @@ static int take_back(const struct offer *offer)
  */
 static void offer_settle(struct offer *offer, bool connected)
 {
+	struct pollfd fds[] = { { .fd = offer->listener, .events = POLLIN },
+				{ .fd = offer->fd, .events = POLLIN | POLLRDHUP } };
+	int ready = 0, near;
+
+	/* Waits until the server has taken the offer, has sent bytes or the end by TCP, or has been late. */
+	if (connected) {
+		for (int i = 0; ready == 0 && i < LOOKS; i++)
+			ready = aw_libc()->poll(fds, 2, 0);
+		if (ready == 0)
+			ready = aw_libc()->poll(fds, 2, aw_mode_pair_ms());
+		offer->why = ready > 0 && fds[1].revents ? AW_PLAIN_SERVER_FIRST : AW_PLAIN_LATE;
+	}
+
+	/* A stranger may have come before the server. */
+	(void)aw_libc()->shutdown(offer->listener, SHUT_RDWR);
+	while ((near = aw_libc()->accept4(offer->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0 &&
+	       !aw_pair_is_same_user(near))
+		aw_libc()->close(near);
 	if (connected)
-		offer->why = await_taker(offer);
-	offer->place.near = take_back(offer);
-	if (connected)
-		aw_hint_note(&offer->server, offer->place.near >= 0);
-	if (offer->place.near < 0)
+		aw_hint_note(&offer->server, near >= 0);
+	offer->place.near = near;
+	if (near < 0)
 		return;
+
 	offer->why = AW_PLAIN_NOT;
 	if (!connected) /* the server was quicker */
 		(void)is_connected(offer);
@@ -257,6 +218,7 @@ static void offer_settle(struct offer *offer, bool connected)
  */
 static int connect_and_settle(struct offer *offer, const struct sockaddr *addr, socklen_t len)
 {
+	struct pollfd pollfd = { .fd = offer->fd, .events = POLLOUT };
 	bool blocks = !(offer->flags & O_NONBLOCK), connected;
 	int result, err;
 
@@ -265,7 +227,10 @@ static int connect_and_settle(struct offer *offer, const struct sockaddr *addr, 
 	result = aw_libc()->connect(offer->fd, addr, len);
 	err = errno;
 	offer->why = is_here(offer) ? AW_PLAIN_HANDSHAKE : AW_PLAIN_OTHER_HOST;
-	connected = offer->why == AW_PLAIN_HANDSHAKE && await_connected(offer);
+	/* The kernel may answer a SYN within the host a little later where it is busy, and does not where the listener's queue is full. */
+	connected = offer->why == AW_PLAIN_HANDSHAKE &&
+		    (is_connected(offer) ||
+		     (aw_libc()->poll(&pollfd, 1, aw_mode_pair_ms()) > 0 && is_connected(offer)));
 	if (blocks && connected && result != 0 && err == EINPROGRESS) {
 		/* A reset that comes from now on is an error of a connection, and not of this call. */
 		result = aw_libc()->connect(offer->fd, addr, len);
@@ -296,20 +261,9 @@ static void end_connect(void *sock)
 	errno = saved;
 }
 
-/* Waits by a second call for what the first has begun. The thread may be cancelled. */
-static int connect_on(struct aw_sock *sock, int fd, const struct sockaddr *addr, socklen_t len)
-{
-	struct _pthread_cleanup_buffer left;
-	int result;
-
-	aw_left_push(&left, end_connect, sock);
-	result = aw_libc()->connect(fd, addr, len);
-	aw_left_pop(&left, 1);
-	return result;
-}
-
 enum aw_plain aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t len, int *result)
 {
+	struct _pthread_cleanup_buffer left;
 	int saved = errno, err;
 	struct offer offer;
 	enum aw_plain why = offer_begin(&offer, fd, addr);
@@ -323,8 +277,12 @@ enum aw_plain aw_offer_connect(int fd, const struct sockaddr *addr, socklen_t le
 	offer.goes_on = *result != 0 && err == EINPROGRESS && !(offer.flags & O_NONBLOCK);
 	offer_end(&offer);
 	errno = err;
-	if (offer.goes_on)
-		*result = connect_on(offer.sock, fd, addr, len);
+	/* A second call waits for what the first has begun. The thread may be cancelled. */
+	if (offer.goes_on) {
+		aw_left_push(&left, end_connect, offer.sock);
+		*result = aw_libc()->connect(fd, addr, len);
+		aw_left_pop(&left, 1);
+	}
 	return AW_PLAIN_NOT;
 }
 

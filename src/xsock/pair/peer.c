@@ -50,38 +50,27 @@ static int open_netlink(void)
 	return aw_libc()->socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 }
 
-/* The kernel has given the answer when send(2) returns. Returns whether there is one; *ino is 0 where there is no such socket. */
-static bool ask(int netlink, const struct diag_request *request, ino_t *ino)
-{
-	struct diag_answer answer;
-	ssize_t got;
-
-	*ino = 0;
-	if (aw_libc()->send(netlink, request, sizeof(*request), MSG_DONTWAIT) !=
-	    (ssize_t)sizeof(*request))
-		return false;
-	got = aw_libc()->recv(netlink, &answer, sizeof(answer), MSG_DONTWAIT);
-	if (got < (ssize_t)sizeof(answer.head))
-		return false;
-	if (got >= (ssize_t)NLMSG_LENGTH(sizeof(answer.sock)) &&
-	    answer.head.nlmsg_type == SOCK_DIAG_BY_FAMILY &&
-	    answer.sock.id.idiag_sport == request->body.id.idiag_sport &&
-	    answer.sock.id.idiag_dport == request->body.id.idiag_dport)
-		*ino = answer.sock.idiag_inode;
-	return true;
-}
-
 bool aw_pair_find_peer(const struct aw_tcp_end *local, const struct aw_tcp_end *remote, ino_t *ino)
 {
 	static struct aw_spare_place place;
 	struct diag_request request;
+	struct diag_answer answer;
 	struct aw_spare spare;
-	bool answered;
+	ssize_t got = -1;
 
 	if (aw_spare_take(&spare, &place, open_netlink) < 0)
 		return false;
 	fill_request(&request, remote, local);
-	answered = ask(spare.fd, &request, ino);
-	aw_spare_give_back(&spare, answered);
-	return answered && *ino;
+	*ino = 0;
+	/* The kernel has given the answer when send(2) returns. */
+	if (aw_libc()->send(spare.fd, &request, sizeof(request), MSG_DONTWAIT) ==
+	    (ssize_t)sizeof(request))
+		got = aw_libc()->recv(spare.fd, &answer, sizeof(answer), MSG_DONTWAIT);
+	if (got >= (ssize_t)NLMSG_LENGTH(sizeof(answer.sock)) &&
+	    answer.head.nlmsg_type == SOCK_DIAG_BY_FAMILY &&
+	    answer.sock.id.idiag_sport == request.body.id.idiag_sport &&
+	    answer.sock.id.idiag_dport == request.body.id.idiag_dport)
+		*ino = answer.sock.idiag_inode;
+	aw_spare_give_back(&spare, got >= (ssize_t)sizeof(answer.head));
+	return *ino;
 }

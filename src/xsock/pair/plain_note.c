@@ -17,47 +17,34 @@
 static _Atomic(struct aw_plain_table *) table;
 static _Atomic(bool) is_refused; /* there was no memory, or no fd, for the table */
 
-/* Returns the table's fd, out of the program's way; -1: the program may need its numbers, or its limit of files' sizes is lower. */
-static int open_file(void)
-{
-	int fd = memfd_create(AW_PLAIN_NAME, MFD_CLOEXEC), high;
-	struct rlimit limit;
-
-	if (fd < 0)
-		return -1;
-	high = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= sizeof(*table) &&
-			       ftruncate(fd, sizeof(struct aw_plain_table)) == 0
-		       ? aw_proxy_copy_spare(fd)
-		       : -1;
-	aw_libc()->close(fd);
-	return high;
-}
-
-/* Several threads may make one: the first one's stays. */
-static void make_table(void)
-{
-	struct aw_plain_table *first = NULL, *made;
-	int fd = open_file();
-
-	made = fd < 0 ? MAP_FAILED
-		      : mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (made != MAP_FAILED && atomic_compare_exchange_strong(&table, &first, made)) {
-		aw_fdtab_hide(fd);
-		return;
-	}
-	is_refused = !first;
-	if (made != MAP_FAILED)
-		munmap(made, sizeof(*made));
-	if (fd >= 0)
-		aw_libc()->close(fd);
-}
-
 void aw_plain_prepare(void)
 {
-	int saved = errno;
+	struct aw_plain_table *first = NULL, *made;
+	int saved = errno, file, fd = -1;
+	struct rlimit limit;
 
-	if (!table && !is_refused)
-		make_table();
+	if (table || is_refused)
+		return;
+	/* The fd stays out of the program's way, which may need its numbers, and may have a lower limit of files' sizes. */
+	file = memfd_create(AW_PLAIN_NAME, MFD_CLOEXEC);
+	if (file >= 0 && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= sizeof(*table) &&
+	    ftruncate(file, sizeof(*made)) == 0)
+		fd = aw_proxy_copy_spare(file);
+	if (file >= 0)
+		aw_libc()->close(file);
+	made = fd < 0 ? MAP_FAILED
+		      : mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	/* Several threads may make one: the first one's stays. */
+	if (made != MAP_FAILED && atomic_compare_exchange_strong(&table, &first, made)) {
+		aw_fdtab_hide(fd);
+	} else {
+		is_refused = !first;
+		if (made != MAP_FAILED)
+			munmap(made, sizeof(*made));
+		if (fd >= 0)
+			aw_libc()->close(fd);
+	}
 	errno = saved;
 }
 
@@ -91,24 +78,22 @@ void aw_plain_note(int fd, enum aw_plain why)
 	errno = saved;
 }
 
-static bool is_within_host(int fd, const struct sockaddr *addr)
+void aw_plain_note_connect(int fd, const struct sockaddr *addr, enum aw_plain why, int result)
 {
 	struct aw_tcp_end own, server;
 	union aw_address local;
 	socklen_t len = sizeof(local);
-
-	return aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) == 0 &&
-	       aw_pair_end_of((const struct sockaddr *)&local, &own) &&
-	       aw_pair_end_of(addr, &server) && aw_pair_is_local(&own, &server);
-}
-
-void aw_plain_note_connect(int fd, const struct sockaddr *addr, enum aw_plain why, int result)
-{
 	int saved = errno;
+	bool is_within_host;
 
-	if (why && (result == 0 || saved == EINPROGRESS || saved == EINTR))
-		aw_plain_note(fd, why == AW_PLAIN_NO_LISTENER && !is_within_host(fd, addr)
-					  ? AW_PLAIN_OTHER_HOST
-					  : why);
+	if (!why || (result != 0 && saved != EINPROGRESS && saved != EINTR))
+		return;
+	if (why == AW_PLAIN_NO_LISTENER) {
+		is_within_host = aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) == 0 &&
+				 aw_pair_end_of((const struct sockaddr *)&local, &own) &&
+				 aw_pair_end_of(addr, &server) && aw_pair_is_local(&own, &server);
+		why = is_within_host ? why : AW_PLAIN_OTHER_HOST;
+	}
+	aw_plain_note(fd, why);
 	errno = saved;
 }

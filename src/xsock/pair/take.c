@@ -15,14 +15,6 @@
 #include "xsock/process/proxy.h"
 #include "xsock/process/sandbox.h"
 
-static bool read_names(int fd, struct aw_pair_place *place)
-{
-	socklen_t local_len = sizeof(place->local), remote_len = sizeof(place->remote);
-
-	return aw_libc()->getpeername(fd, (struct sockaddr *)&place->remote, &remote_len) == 0 &&
-	       aw_libc()->getsockname(fd, (struct sockaddr *)&place->local, &local_len) == 0;
-}
-
 /* Finds the inode of the client's socket. Returns why there is no pair. */
 static enum aw_plain find_client(const struct aw_pair_place *place, ino_t *ino)
 {
@@ -47,36 +39,29 @@ __attribute__((noinline)) static void bind_name(const struct aw_pair_place *plac
 		aw_name_bind(place->near, &sock, file.st_ino);
 }
 
-/* Connects to the offer for the client's socket. Returns this end of the pair, or -1. flags: as accept4(2) has them. */
-static int connect_to_offer(ino_t ino, int flags)
-{
-	int near = aw_libc()->socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	struct sockaddr_un name;
-	socklen_t len = aw_pair_offer_name(ino, &name);
-
-	if (near < 0)
-		return -1;
-	if (aw_libc()->connect(near, (struct sockaddr *)&name, len) == 0 &&
-	    aw_pair_is_same_user(near)) {
-		if (!(flags & SOCK_NONBLOCK))
-			aw_libc()->fcntl(near, F_SETFL, 0);
-		return near;
-	}
-	aw_libc()->close(near);
-	return -1;
-}
-
-/* Takes the offer, or returns why there is no pair. */
+/* Takes the offer of the socket ino, or returns why there is no pair. flags: as accept4(2) has them. */
 static enum aw_plain take_offer(int fd, int flags, struct aw_pair_place *place, ino_t ino)
 {
+	struct sockaddr_un name;
+	socklen_t len = aw_pair_offer_name(ino, &name);
+	int near;
+
 	place->beside = aw_proxy_copy_spare(fd);
 	if (place->beside < 0)
 		return AW_PLAIN_FEW_FDS;
-	place->near = connect_to_offer(ino, flags);
-	if (place->near < 0) {
+	near = aw_libc()->socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (near >= 0 && (aw_libc()->connect(near, (struct sockaddr *)&name, len) != 0 ||
+			  !aw_pair_is_same_user(near))) {
+		aw_libc()->close(near);
+		near = -1;
+	}
+	place->near = near;
+	if (near < 0) {
 		aw_libc()->close(place->beside);
 		return AW_PLAIN_NO_OFFER;
 	}
+	if (!(flags & SOCK_NONBLOCK))
+		aw_libc()->fcntl(near, F_SETFL, 0);
 	bind_name(place);
 	aw_place_accepted(fd, flags, place);
 	return AW_PLAIN_NOT;
@@ -86,6 +71,7 @@ void aw_offer_take(int fd, int flags)
 {
 	enum aw_plain why = AW_PLAIN_NOT;
 	struct aw_pair_place place;
+	socklen_t local_len = sizeof(place.local), remote_len = sizeof(place.remote);
 	int saved = errno;
 	ino_t ino;
 
@@ -95,7 +81,8 @@ void aw_offer_take(int fd, int flags)
 		why = AW_PLAIN_VFORK;
 	} else if (fd >= AW_FDTAB_MAX) {
 		why = AW_PLAIN_BEYOND;
-	} else if (read_names(fd, &place)) {
+	} else if (aw_libc()->getpeername(fd, (struct sockaddr *)&place.remote, &remote_len) == 0 &&
+		   aw_libc()->getsockname(fd, (struct sockaddr *)&place.local, &local_len) == 0) {
 		why = find_client(&place, &ino);
 		if (!why)
 			why = take_offer(fd, flags, &place, ino);
