@@ -44,40 +44,6 @@ static bool is_sound(const struct aw_xs_hello *hello)
 	       hello->data.len <= UINT64_MAX - hello->data.addr;
 }
 
-static void take_hello(struct aw_xs_stream *s, const struct aw_xs_hello *hello)
-{
-	s->anywarp = hello->anywarp;
-	s->ext = hello->ext & AW_XS_EXT_URGENT;
-	s->peer_net = hello->net;
-	s->tx_net = hello->net;
-	/* rsockets sends messages in the sender's order and reads them in the receiver's. */
-	s->rx_net = hello->anywarp ? aw_xs_host_is_net() : hello->net;
-	s->peer_sgl = hello->sgl;
-	s->peer_iomap = hello->sgl;
-	s->peer_iomap.addr += (uint64_t)hello->sgl.len * AW_XS_SGE_LEN;
-	s->peer_iomap.len = hello->iomaps;
-	s->peer_credits = hello->credits;
-	s->seq_limit = hello->credits;
-	if (hello->data.len > 0)
-		s->run[s->runs++] = hello->data;
-}
-
-/*
- * Advertises the first buffer, which our hello has. The peer's SGL has two entries at least, for
- * the next ones.
- */
-static void advertise_first(struct aw_xs_stream *s)
-{
-	bool fine = s->anywarp && s->peer_sgl.len >= AW_XS_SGL_MAX;
-
-	s->chunks = fine ? AW_XS_SGL_MAX : 2;
-	s->recv_used = s->mem.recv_start;
-	s->adv = s->adv_at = s->recv_used / 2;
-	s->adv_end[s->adv_open++] = s->adv;
-	s->peer_sgl_next = 1;
-	s->sgl_next = 1;
-}
-
 int aw_xs_stream_meet(struct aw_xs_stream *s, const uint8_t *bytes, size_t len)
 {
 	struct aw_xs_hello hello;
@@ -86,8 +52,28 @@ int aw_xs_stream_meet(struct aw_xs_stream *s, const uint8_t *bytes, size_t len)
 		aw_xs_stream_fail(s, -EPROTO);
 		return -EPROTO;
 	}
-	take_hello(s, &hello);
-	advertise_first(s);
+	s->anywarp = hello.anywarp;
+	s->ext = hello.ext & AW_XS_EXT_URGENT;
+	s->peer_net = hello.net;
+	s->tx_net = hello.net;
+	/* rsockets sends messages in the sender's order and reads them in the receiver's. */
+	s->rx_net = hello.anywarp ? aw_xs_host_is_net() : hello.net;
+	s->peer_sgl = hello.sgl;
+	s->peer_iomap = hello.sgl;
+	s->peer_iomap.addr += (uint64_t)hello.sgl.len * AW_XS_SGE_LEN;
+	s->peer_iomap.len = hello.iomaps;
+	s->peer_credits = hello.credits;
+	s->seq_limit = hello.credits;
+	if (hello.data.len > 0)
+		s->run[s->runs++] = hello.data;
+
+	/* Our hello has the first buffer. The peer's SGL has two entries at least, for the next ones. */
+	s->chunks = s->anywarp && s->peer_sgl.len >= AW_XS_SGL_MAX ? AW_XS_SGL_MAX : 2;
+	s->recv_used = s->mem.recv_start;
+	s->adv = s->adv_at = s->recv_used / 2;
+	s->adv_end[s->adv_open++] = s->adv;
+	s->peer_sgl_next = 1;
+	s->sgl_next = 1;
 	s->met = true;
 	return 0;
 }

@@ -101,19 +101,6 @@ static void add_entry(struct aw_xs_work *work, const struct aw_xs_sge *table, ui
 	work->wrs++;
 }
 
-/* Returns whether a buffer of the receive ring is empty and the peer has an entry for it. */
-static bool has_buffer(struct aw_xs_stream *s)
-{
-	uint32_t entries = min_u32(s->peer_sgl.len, AW_XS_SGL_MAX);
-	uint32_t used = s->recv_used;
-
-	if (s->adv_open == entries || s->rx_end != AW_XS_OPEN)
-		return false;
-	if (s->adv_at == used && s->bulk && used < s->mem.recv_len)
-		return true;
-	return used - (s->adv - s->got) >= used / s->chunks;
-}
-
 static void advertise_buffer(struct aw_xs_stream *s, struct aw_xs_work *work)
 {
 	struct aw_xs_sge sge = { .key = s->mem.recv_key };
@@ -141,9 +128,12 @@ static void advertise_buffer(struct aw_xs_stream *s, struct aw_xs_work *work)
 
 static bool next_credit(struct aw_xs_stream *s, struct aw_xs_work *work)
 {
-	bool buffer = has_buffer(s);
 	uint32_t unsaid = (uint16_t)(s->rseq - s->rseq_granted);
-	uint32_t mark = buffer && s->anywarp ? AW_XS_CREDIT_SGE : 0;
+	uint32_t entries = min_u32(s->peer_sgl.len, AW_XS_SGL_MAX), used = s->recv_used, mark;
+	bool grows = s->adv_at == used && s->bulk && used < s->mem.recv_len;
+	/* A buffer of the receive ring is empty, and the peer has an entry for it. */
+	bool buffer = s->adv_open != entries && s->rx_end == AW_XS_OPEN &&
+		      (grows || used - (s->adv - s->got) >= used / s->chunks);
 
 	if (!buffer && unsaid < s->rq_size / 2)
 		return false;
@@ -152,6 +142,7 @@ static bool next_credit(struct aw_xs_stream *s, struct aw_xs_work *work)
 	if (buffer)
 		advertise_buffer(s, work);
 	s->rseq_granted = s->rseq;
+	mark = buffer && s->anywarp ? AW_XS_CREDIT_SGE : 0;
 	add_msg(s, work, AW_XS_OP_CREDIT, (uint16_t)(s->rseq + s->rq_size) | mark);
 	return true;
 }
