@@ -29,23 +29,6 @@ void aw_lowat_set(struct aw_record_rx *rx, int fd, size_t bytes)
 	aw_record_calls.setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
 }
 
-/* At the mark an urgent byte that the program does not have in line is no payload. */
-static struct due due_next(const struct aw_record_rx *rx)
-{
-	struct due due = { 0 };
-	size_t len;
-
-	if (rx->have < FPDU_LEN_FIELD || !aw_fpdu_payload(rx->bytes, &due.payload))
-		return due;
-	len = aw_fpdu_len(due.payload);
-	due.bytes = rx->have < len ? len - rx->have : 1;
-	if (rx->held)
-		due.payload -= rx->given;
-	else if (rx->mark == AW_MARK_FRONT && !rx->in_line)
-		due.payload = 0;
-	return due;
-}
-
 /*
  * The bytes after which pollers are told of so much payload. A single byte tells of an FPDU that has
  * not begun: to set SO_RCVLOWAT for each FPDU would cost a call.
@@ -61,11 +44,21 @@ static size_t bytes_for(struct due due, size_t wanted)
 
 void aw_lowat_await(struct aw_record_rx *rx, int fd)
 {
-	struct due due = due_next(rx), none = { 0 };
+	struct due due = { 0 }, none = { 0 };
+	size_t len;
 
 	if (rx->reply_due) {
 		aw_lowat_set(rx, fd, rx->due - 1 + bytes_for(none, rx->wanted));
 		return;
+	}
+	if (rx->have >= FPDU_LEN_FIELD && aw_fpdu_payload(rx->bytes, &due.payload)) {
+		len = aw_fpdu_len(due.payload);
+		due.bytes = rx->have < len ? len - rx->have : 1;
+		/* At the mark an urgent byte that the program does not have in line is no payload. */
+		if (rx->held)
+			due.payload -= rx->given;
+		else if (rx->mark == AW_MARK_FRONT && !rx->in_line)
+			due.payload = 0;
 	}
 	rx->due = due.bytes ? (uint32_t)due.bytes : 1;
 	aw_lowat_set(rx, fd, bytes_for(due, rx->wanted));

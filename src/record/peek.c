@@ -90,16 +90,6 @@ static bool next_payload(struct view *view, struct iovec *payload)
 }
 
 /*
- * True when the view's next FPDU is urgent, in the record but for its last byte, and at the mark. A
- * look ends in front of it, as a read does.
- */
-static bool is_at_mark(const struct aw_record *record, int fd, const struct view *view)
-{
-	return view->at + AW_URGENT_FRONT == record->rx.have &&
-	       aw_fpdu_is_urgent(view->bytes + view->at) && aw_urgent_is_at_pointer(fd);
-}
-
-/*
  * Counts the payload of the whole FPDUs in the record and the socket, and copies it where to is not
  * NULL. 0: no FPDU is whole.
  */
@@ -121,21 +111,15 @@ static size_t view_walk(const struct aw_record *record, int fd, struct view *vie
 			aw_cursor_put(to, (uint8_t *)payload.iov_base + skip, len);
 		got += len;
 		at = view->at;
-		if (!goes_on && !view->further && is_at_mark(record, fd, view))
+		/*
+		 * A look ends, as a read does, in front of an urgent FPDU that is in the record but for its last byte, and
+		 * at the mark.
+		 */
+		if (!goes_on && !view->further && at + AW_URGENT_FRONT == record->rx.have &&
+		    aw_fpdu_is_urgent(view->bytes + at) && aw_urgent_is_at_pointer(fd))
 			break;
 	}
 	return got;
-}
-
-/* Has pollers wake when the FPDU behind the urgent one is whole. */
-static void await_behind(struct aw_record *record, int fd, const struct view *view)
-{
-	size_t len;
-
-	if (view->len - view->at < FPDU_LEN_FIELD ||
-	    !aw_fpdu_payload(view->bytes + view->at, &len) || len == 0)
-		len = 1;
-	aw_lowat_set(&record->rx, fd, AW_URGENT_LEN - AW_URGENT_FRONT + aw_fpdu_len(len));
 }
 
 /*
@@ -173,11 +157,18 @@ static ssize_t look_once(struct peeker *p, size_t most)
 	struct view view;
 	ssize_t err = view_look(p->record, p->fd, &view, most), got = 0;
 	struct iovec urgent;
+	size_t behind;
 
 	if (!err && (!p->aside || next_payload(&view, &urgent)))
 		got = (ssize_t)view_walk(p->record, p->fd, &view, &p->to);
-	if (!err && p->aside && got == 0)
-		await_behind(p->record, p->fd, &view);
+	/* Pollers wake when the FPDU behind the urgent one is whole. */
+	if (!err && p->aside && got == 0) {
+		if (view.len - view.at < FPDU_LEN_FIELD ||
+		    !aw_fpdu_payload(view.bytes + view.at, &behind) || behind == 0)
+			behind = 1;
+		aw_lowat_set(&p->record->rx, p->fd,
+			     AW_URGENT_LEN - AW_URGENT_FRONT + aw_fpdu_len(behind));
+	}
 	if (!err && p->whole && got > 0)
 		p->due = p->to.left ? due_behind(p->record, &view, p->to.left) : 0;
 	view_close(&view);
@@ -241,14 +232,6 @@ ssize_t aw_record_peek(struct aw_record *record, int fd, const struct iovec *iov
 	return got;
 }
 
-/* True when a look has ended at the urgent pointer, and the count goes on behind it. */
-static bool is_cut_short(const struct aw_record_rx *rx, const struct view *view, size_t in_socket)
-{
-	return rx->in_line && view->len < rx->have + in_socket &&
-	       view->len - view->at == AW_URGENT_FRONT &&
-	       aw_fpdu_is_urgent(view->bytes + view->at) && view->len <= sizeof(rx->bytes);
-}
-
 /*
  * Raises SO_RCVLOWAT where the FPDUs are shorter than it assumes: more bytes carry what the program
  * waits for.
@@ -268,6 +251,7 @@ static ssize_t count_once(struct aw_record *record, int fd, size_t in_socket, si
 	struct aw_record_rx *rx = &record->rx;
 	struct view view;
 	ssize_t err, got = 0;
+	bool is_cut_short;
 
 	*moved = 0;
 	err = view_look(record, fd, &view, in_socket);
@@ -279,11 +263,15 @@ static ssize_t count_once(struct aw_record *record, int fd, size_t in_socket, si
 						  .end = rx->taken - rx->have + (uint32_t)view.at,
 						  .msn = view.msn };
 		await_more(rx, fd);
-		if (is_cut_short(rx, &view, in_socket)) {
-			/*
-			 * No look goes beyond the urgent pointer while there are bytes in front of it. The byte at the
-			 * pointer stays in the socket, so that the fd stays readable.
-			 */
+		/*
+		 * No look goes beyond the urgent pointer while there are bytes in front of it. The byte at the
+		 * pointer stays in the socket, so that the fd stays readable.
+		 */
+		is_cut_short = rx->in_line && view.len < rx->have + in_socket &&
+			       view.len - view.at == AW_URGENT_FRONT &&
+			       aw_fpdu_is_urgent(view.bytes + view.at) &&
+			       view.len <= sizeof(rx->bytes);
+		if (is_cut_short) {
 			struct iovec iov = { rx->bytes + rx->have, view.len - rx->have };
 			ssize_t n = aw_rx_take(rx, fd, &iov, 1);
 
@@ -295,29 +283,13 @@ static ssize_t count_once(struct aw_record *record, int fd, size_t in_socket, si
 	return err ? err : got;
 }
 
-/*
- * Reads a view that begins so many bytes into the socket. False: the kernel cannot (TCP before Linux 6.9),
- * or the look ends at an urgent pointer.
- */
-static bool look_further(int fd, int offset, struct view *view)
-{
-	struct iovec iov = { view->bytes, view->len };
-	int none = -1;
-	ssize_t n;
-
-	if (aw_record_calls.setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &offset, sizeof(offset)) != 0)
-		return false;
-	n = aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK);
-	aw_record_calls.setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &none, sizeof(none));
-	return n == (ssize_t)view->len;
-}
-
 /* Adds to the count what has come since. False: only a look at everything can. */
 static bool count_further(struct aw_record *record, int fd, size_t in_socket)
 {
 	struct aw_record_count *count = &record->rx.count;
-	int32_t offset = (int32_t)(count->end - record->rx.taken);
+	int offset = (int)(count->end - record->rx.taken), none = -1;
 	struct view view;
+	struct iovec iov;
 	bool counted;
 
 	if (!count->known || offset < 0 || (size_t)offset > in_socket ||
@@ -330,7 +302,14 @@ static bool count_further(struct aw_record *record, int fd, size_t in_socket)
 		return false;
 	view.msn = count->msn;
 	view.further = true;
-	counted = look_further(fd, offset, &view);
+	/* The kernel may be unable to (TCP before Linux 6.9), and the look may end at an urgent pointer. */
+	counted = aw_record_calls.setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &offset,
+					     sizeof(offset)) == 0;
+	if (counted) {
+		iov = (struct iovec){ view.bytes, view.len };
+		counted = aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK) == (ssize_t)view.len;
+		aw_record_calls.setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &none, sizeof(none));
+	}
 	if (counted) {
 		count->bytes += (uint32_t)view_walk(record, fd, &view, NULL);
 		count->end += (uint32_t)view.at;

@@ -35,35 +35,34 @@ int aw_record_initiate(struct aw_record *record, int fd, const void *data, size_
 	return err == -EAGAIN ? 0 : err;
 }
 
-static int request_take(int fd, uint8_t *bytes)
-{
-	struct iovec iov = { bytes, AW_STARTUP_MAX };
-	ssize_t n = aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK);
-	const uint8_t *data;
-	size_t used, len;
-
-	if (n < 0)
-		return (int)n;
-	switch (aw_startup_get(bytes, (size_t)n, false, &used, &data, &len)) {
-	case AW_STARTUP_MORE:
-		return -EAGAIN;
-	case AW_STARTUP_WHOLE:
-		iov.iov_len = used;
-		n = aw_rx_recvmsg(fd, &iov, 1, 0);
-		return n < 0 ? (int)n : 0;
-	case AW_STARTUP_WRONG:
-		break;
-	}
-	return -EPROTO;
-}
-
 int aw_record_take_request(int fd)
 {
 	struct aw_bounce *bounce = aw_bounce_take();
-	int err = bounce ? request_take(fd, bounce->bytes) : -ENOMEM;
+	const uint8_t *data;
+	struct iovec iov;
+	size_t used, len;
+	ssize_t n;
 
+	if (!bounce)
+		return -ENOMEM;
+	iov = (struct iovec){ bounce->bytes, AW_STARTUP_MAX };
+	n = aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK);
+	if (n >= 0) {
+		switch (aw_startup_get(bounce->bytes, (size_t)n, false, &used, &data, &len)) {
+		case AW_STARTUP_MORE:
+			n = -EAGAIN;
+			break;
+		case AW_STARTUP_WHOLE:
+			iov.iov_len = used;
+			n = aw_rx_recvmsg(fd, &iov, 1, 0);
+			break;
+		case AW_STARTUP_WRONG:
+			n = -EPROTO;
+			break;
+		}
+	}
 	aw_bounce_put(bounce);
-	return err;
+	return n < 0 ? (int)n : 0;
 }
 
 int aw_record_answer(struct aw_record *record, int fd)

@@ -127,28 +127,23 @@ static int give_whole(struct reader *r, const uint8_t *bytes)
 	return 0;
 }
 
-/*
- * How many of the stream's bytes may have left the socket: the whole FPDUs among so many bytes have together no more payload than
- * there is room for, since none has more than AW_FPDU_PAYLOAD_MAX.
- */
-static size_t limit_of(const struct reader *r, const struct ahead *ahead)
+static int read_whole(struct reader *r, const struct ahead *ahead)
 {
+	/*
+	 * How many of the stream's bytes may have left the socket: the whole FPDUs among so many bytes have together no more payload
+	 * than there is room for, since none has more than AW_FPDU_PAYLOAD_MAX.
+	 */
 	const size_t full = (size_t)AW_RECORD_FPDUS * AW_FPDU_PAYLOAD_MAX;
 	size_t room = r->to.left < full ? r->to.left : full;
 	size_t frames = room ? (room - 1) / AW_FPDU_PAYLOAD_MAX + 1 : 1;
-	size_t limit = room + frames * (AW_FPDU_HEAD + FPDU_CRC_LEN);
+	size_t most = room + frames * (AW_FPDU_HEAD + FPDU_CRC_LEN);
+	size_t limit = ahead->known && ahead->len > most ? ahead->len : most;
 
-	return ahead->known && ahead->len > limit ? ahead->len : limit;
-}
-
-static int read_whole(struct reader *r, const struct ahead *ahead)
-{
 	struct aw_record_rx *rx = r->rx;
-	size_t limit = limit_of(r, ahead);
 	struct aw_bounce *bounce = limit > AW_BOUNCE_SMALL ? aw_bounce_take() : NULL;
 	uint8_t *bytes = bounce ? bounce->bytes : rx->bytes;
-	size_t most = bounce ? sizeof(bounce->bytes) : sizeof(rx->bytes);
-	struct iovec iov = { bytes + rx->have, (limit < most ? limit : most) - rx->have };
+	size_t space = bounce ? sizeof(bounce->bytes) : sizeof(rx->bytes);
+	struct iovec iov = { bytes + rx->have, (limit < space ? limit : space) - rx->have };
 	ssize_t n = aw_rx_take(rx, r->fd, &iov, 1);
 	int err = n < 0 ? (int)n : 0;
 
@@ -346,25 +341,13 @@ static bool is_whole_in_socket(int fd, size_t queued)
 	       (!aw_fpdu_payload(head, &payload) || queued >= aw_fpdu_len(payload));
 }
 
-/* Takes what is there of the next FPDU, and leaves an error to the next read. Returns whether a read returns something. */
-static bool hold_part(struct aw_record *record, int fd)
-{
-	struct reader r = { .record = record, .rx = &record->rx, .fd = fd };
-	ssize_t n;
-	int err = 0;
-
-	while (!err && !r.rx->held && !aw_urgent_is_front(r.rx))
-		err = read_next(&r);
-	n = reader_finish(&r, err);
-	if (n < 0 && r.rx->ended)
-		r.rx->error = (int)-n;
-	return err != -EAGAIN;
-}
-
 bool aw_record_is_readable(struct aw_record *record, int fd)
 {
 	struct aw_record_rx *rx = &record->rx;
+	struct reader r = { .record = record, .rx = rx, .fd = fd };
 	size_t queued = aw_rx_queued(fd);
+	ssize_t n;
+	int err = 0;
 
 	/* An empty socket's end or error is a read's to take. */
 	if (!queued || rx->ended || rx->shut || rx->held || rx->mark != AW_MARK_NONE ||
@@ -377,5 +360,12 @@ bool aw_record_is_readable(struct aw_record *record, int fd)
 	}
 	if (rx->have == 0 && is_whole_in_socket(fd, queued))
 		return true;
-	return hold_part(record, fd);
+
+	/* Takes what is there of the next FPDU, and leaves an error to the next read. */
+	while (!err && !rx->held && !aw_urgent_is_front(rx))
+		err = read_next(&r);
+	n = reader_finish(&r, err);
+	if (n < 0 && rx->ended)
+		rx->error = (int)-n;
+	return err != -EAGAIN;
 }

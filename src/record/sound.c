@@ -28,10 +28,22 @@ static void settle_flags(struct aw_record *record)
 	}
 }
 
-static bool is_rx_sound(const struct aw_record_rx *rx)
+static bool is_rest_sound(uint32_t at, uint32_t len)
 {
+	return len <= AW_FPDU_MAX && at <= AW_FPDU_MAX - len;
+}
+
+bool aw_record_is_sound(struct aw_record *record)
+{
+	const struct aw_record_rx *rx = &record->rx;
+	const struct aw_record_tx *tx = &record->tx;
+	const struct aw_record_intent *intent = &tx->intent;
 	int mark = (int)rx->mark;
 	size_t payload;
+
+	settle_flags(record);
+	record->rx.fault = AW_OK;
+	record->rx.count.known = false;
 
 	if (rx->have > sizeof(rx->bytes) || (rx->reply_due && rx->have > AW_STARTUP_MAX))
 		return false;
@@ -41,29 +53,12 @@ static bool is_rx_sound(const struct aw_record_rx *rx)
 	if (rx->held && (rx->have < AW_FPDU_HEAD || !aw_fpdu_payload(rx->bytes, &payload) ||
 			 rx->have + 1 < aw_fpdu_len(payload) || rx->given > payload))
 		return false;
-	return mark == AW_MARK_NONE || mark == AW_MARK_BEHIND ||
-	       (mark == AW_MARK_FRONT && aw_urgent_is_front(rx));
-}
-
-static bool is_rest_sound(uint32_t at, uint32_t len)
-{
-	return len <= AW_FPDU_MAX && at <= AW_FPDU_MAX - len;
-}
-
-static bool is_tx_sound(const struct aw_record_tx *tx)
-{
-	const struct aw_record_intent *intent = &tx->intent;
+	if (mark != AW_MARK_NONE && mark != AW_MARK_BEHIND &&
+	    (mark != AW_MARK_FRONT || !aw_urgent_is_front(rx)))
+		return false;
 
 	if (tx->error < 0 || tx->error > ERRNO_MAX)
 		return false;
 	return is_rest_sound(tx->rest_at, tx->rest) && (!tx->rest_urgent || tx->rest > 0) &&
 	       is_rest_sound(intent->rest_at, intent->rest) && intent->count <= AW_RECORD_FPDUS;
-}
-
-bool aw_record_is_sound(struct aw_record *record)
-{
-	settle_flags(record);
-	record->rx.fault = AW_OK;
-	record->rx.count.known = false;
-	return is_rx_sound(&record->rx) && is_tx_sound(&record->tx);
 }

@@ -155,27 +155,6 @@ static bool has_room_behind(const struct sender *s, const struct batch *batch, s
 	return s->tx->room >= batch->len + aw_fpdu_len(part_of(left));
 }
 
-/* Fills the batch with FPDUs that the buffer takes whole, as far as that is known. */
-static void batch_fill(struct sender *s, struct batch *batch, struct aw_cursor from, int *flags)
-{
-	size_t len = fitting_payload(s, from.left);
-
-	while (len > 0 && batch->count < batch->most) {
-		uint8_t *fpdu = batch->bytes + batch->len;
-
-		aw_fpdu_put_head(fpdu, len, s->tx->msn + (uint32_t)batch->count + 1);
-		aw_cursor_get(&from, fpdu + AW_FPDU_HEAD, len);
-		batch->len += aw_fpdu_put_trailer(fpdu, len);
-		batch->payloads[batch->count++] = len;
-		len = has_room_behind(s, batch, from.left) ? part_of(from.left) : 0;
-	}
-	/* TCP may wait for more bytes only if they come in this call for certain, or if the program has said that they come. */
-	if (from.left == 0)
-		*flags = s->flags & MSG_MORE;
-	else
-		*flags = has_room_behind(s, batch, from.left) ? MSG_MORE : 0;
-}
-
 /*
  * Notes that TCP took sent bytes of a batch. 0, or -EAGAIN when the end of an FPDU is left over. An
  * FPDU of which TCP took nothing was not sent.
@@ -231,9 +210,26 @@ static int send_next(struct sender *s, struct aw_cursor *from)
 									     : NULL;
 	struct batch batch = { .bytes = bounce ? bounce->bytes : s->tx->bytes,
 			       .most = bounce ? AW_RECORD_FPDUS : 1 };
+	struct aw_cursor next = *from;
+	size_t len = fitting_payload(s, next.left);
 	int flags, err = -EAGAIN;
 
-	batch_fill(s, &batch, *from, &flags);
+	/* The batch has the FPDUs that the buffer takes whole, as far as that is known. */
+	while (len > 0 && batch.count < batch.most) {
+		uint8_t *fpdu = batch.bytes + batch.len;
+
+		aw_fpdu_put_head(fpdu, len, s->tx->msn + (uint32_t)batch.count + 1);
+		aw_cursor_get(&next, fpdu + AW_FPDU_HEAD, len);
+		batch.len += aw_fpdu_put_trailer(fpdu, len);
+		batch.payloads[batch.count++] = len;
+		len = has_room_behind(s, &batch, next.left) ? part_of(next.left) : 0;
+	}
+
+	/* TCP may wait for more bytes only if they come in this call for certain, or if the program has said that they come. */
+	if (next.left == 0)
+		flags = s->flags & MSG_MORE;
+	else
+		flags = has_room_behind(s, &batch, next.left) ? MSG_MORE : 0;
 	if (batch.count > 0)
 		err = send_batch(s, &batch, from, flags);
 	aw_bounce_put(bounce);

@@ -144,79 +144,72 @@ static bool is_right(const uint8_t *front)
 	return memcmp(fpdu, front, AW_URGENT_FRONT) == 0;
 }
 
-static int found_read(const struct aw_record_rx *rx, int fd, struct aw_bounce *bounce,
-		      struct found *found)
-{
-	uint8_t front[AW_URGENT_FRONT];
-	ssize_t n;
-
-	for (size_t i = 0; i < AW_BOUNCE_PIECES; i++)
-		bounce->pieces[i] = (struct iovec){ bounce->bytes, LOOK };
-	n = aw_rx_recvmsg(fd, bounce->pieces, AW_BOUNCE_PIECES, MSG_PEEK);
-	if (n < 0)
-		return n == -ENODATA ? -EAGAIN : (int)n;
-	*found = (struct found){ .ahead = (size_t)n };
-	if (rx->have + found->ahead < AW_URGENT_FRONT)
-		return 0;
-	/* The last of the record's own bytes, and those ahead, which have filled the buffer again and again. */
-	for (size_t i = 0; i < AW_URGENT_FRONT; i++) {
-		size_t back = AW_URGENT_FRONT - i;
-
-		front[i] = found->ahead >= back ? bounce->bytes[(found->ahead - back) % LOOK]
-						: rx->bytes[rx->have + found->ahead - back];
-	}
-	found->right = is_right(front);
-	found->byte = front[AW_FPDU_HEAD];
-	return 0;
-}
-
 /* Looks at the bytes in front of the urgent pointer. 0, or a negative errno. */
 static int found_look(const struct aw_record *record, int fd, struct found *found)
 {
+	const struct aw_record_rx *rx = &record->rx;
 	struct aw_bounce *bounce = aw_bounce_take();
-	int err = bounce ? found_read(&record->rx, fd, bounce, found) : -ENOMEM;
+	uint8_t front[AW_URGENT_FRONT];
+	ssize_t n;
 
-	aw_bounce_put(bounce);
-	return err;
-}
+	if (!bounce)
+		return -ENOMEM;
+	for (size_t i = 0; i < AW_BOUNCE_PIECES; i++)
+		bounce->pieces[i] = (struct iovec){ bounce->bytes, LOOK };
+	n = aw_rx_recvmsg(fd, bounce->pieces, AW_BOUNCE_PIECES, MSG_PEEK);
+	if (n >= 0)
+		*found = (struct found){ .ahead = (size_t)n };
+	if (n >= 0 && rx->have + found->ahead >= AW_URGENT_FRONT) {
+		/* The last of the record's own bytes, and those ahead, which have filled the buffer again and again. */
+		for (size_t i = 0; i < AW_URGENT_FRONT; i++) {
+			size_t back = AW_URGENT_FRONT - i;
 
-/*
- * Has the kernel note that the urgent byte was received. If a later one has come meanwhile, the kernel
- * has noted that one, and the earlier one is overtaken.
- */
-static ssize_t take_found(struct aw_record *record, int fd, struct found found, uint8_t *byte)
-{
-	for (int tries = 0; tries < TRIES; tries++) {
-		struct found again;
-
-		(void)ask_kernel(fd, 0);
-		if (found_look(record, fd, &again) != 0 || !again.right)
-			return -EAGAIN;
-		*byte = again.byte;
-		if (again.ahead == found.ahead)
-			return 1;
-		found = again;
+			front[i] = found->ahead >= back
+					   ? bounce->bytes[(found->ahead - back) % LOOK]
+					   : rx->bytes[rx->have + found->ahead - back];
+		}
+		found->right = is_right(front);
+		found->byte = front[AW_FPDU_HEAD];
 	}
-	return 1;
+	aw_bounce_put(bounce);
+	if (n < 0)
+		return n == -ENODATA ? -EAGAIN : (int)n;
+	return 0;
 }
 
 /* Receives the kernel's urgent byte, at which the program does not stand. */
 static ssize_t search_urgent(struct aw_record *record, int fd, uint8_t *byte, int flags)
 {
-	size_t came = aw_rx_queued(fd);
+	size_t came = aw_rx_queued(fd), ahead;
 	struct found found;
 
 	if (found_look(record, fd, &found) != 0)
 		return -EAGAIN;
-	if (found.right && !(flags & MSG_PEEK))
-		return take_found(record, fd, found, byte);
-	*byte = found.byte;
-	if (found.right)
+	if (!found.right) {
+		/* The pointer is at no urgent FPDU's end, and poll would tell of it for ever. */
+		if (found.ahead < came)
+			(void)ask_kernel(fd, 0);
+		return -EAGAIN;
+	}
+	if (flags & MSG_PEEK) {
+		*byte = found.byte;
 		return 1;
-	/* The pointer is at no urgent FPDU's end, and poll would tell of it for ever. */
-	if (found.ahead < came)
+	}
+
+	/*
+	 * The kernel notes that the urgent byte was received. If a later one has come meanwhile, the kernel has noted that one, and the
+	 * earlier one is overtaken.
+	 */
+	for (int tries = 0; tries < TRIES; tries++) {
+		ahead = found.ahead;
 		(void)ask_kernel(fd, 0);
-	return -EAGAIN;
+		if (found_look(record, fd, &found) != 0 || !found.right)
+			return -EAGAIN;
+		*byte = found.byte;
+		if (found.ahead == ahead)
+			return 1;
+	}
+	return 1;
 }
 
 /* Receives the urgent byte at which the program stands: it is in the record. */
