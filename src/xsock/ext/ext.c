@@ -64,19 +64,11 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static void free_ops(struct aw_ext_ops *ops)
-{
-	struct aw_ext_op *op;
-
-	while ((op = TAILQ_FIRST(ops))) {
-		TAILQ_REMOVE(ops, op, entry);
-		aw_ext_op_free(op);
-	}
-}
-
 /* Frees ext after the last reference is gone. */
 static void ext_destroy(struct aw_ext *ext)
 {
+	struct aw_ext_op *op;
+
 	if (ext->posted)
 		/*
 		 * the program deregistered a region in use: the callbacks of its posts still use
@@ -88,7 +80,10 @@ static void ext_destroy(struct aw_ext *ext)
 	close_fd(&ext->wake);
 	close_fd(&ext->cq_fd);
 	aw_pump_fini(&ext->pump);
-	free_ops(&ext->done);
+	while ((op = TAILQ_FIRST(&ext->done))) {
+		TAILQ_REMOVE(&ext->done, op, entry);
+		aw_ext_op_free(op);
+	}
 	pthread_mutex_destroy(&ext->lock);
 	pthread_mutex_destroy(&ext->cq_lock);
 	free(ext);

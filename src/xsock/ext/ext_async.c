@@ -86,26 +86,11 @@ static bool take_from_pair(struct aw_ext_op *op, int fd)
 	return true;
 }
 
-static void start_receive(struct aw_ext_op *op, int fd)
-{
-	struct aw_ext *ext = op->ext;
-
-	if (TAILQ_EMPTY(&ext->recvs) && take_from_pair(op, fd))
-		return;
-	if (ext->pump_ended) {
-		aw_ext_op_complete(op, ext->error);
-		return;
-	}
-	TAILQ_INSERT_TAIL(&ext->recvs, op, entry);
-	aw_ext_end_direct(ext);
-	aw_ext_progress(ext);
-	aw_ext_wake(ext);
-}
-
 int aw_ext_recv_async(int fd, void *buf, size_t len, uint64_t cookie)
 {
 	struct aw_ext_op *op;
 	struct aw_ext *ext;
+	bool is_served;
 
 	if (!buf || !len)
 		return aw_ext_fail(EINVAL);
@@ -117,7 +102,15 @@ int aw_ext_recv_async(int fd, void *buf, size_t len, uint64_t cookie)
 		op->to = buf;
 		op->bytes = len;
 		pthread_mutex_lock(&ext->lock);
-		start_receive(op, fd);
+		is_served = TAILQ_EMPTY(&ext->recvs) && take_from_pair(op, fd);
+		if (!is_served && ext->pump_ended) {
+			aw_ext_op_complete(op, ext->error);
+		} else if (!is_served) {
+			TAILQ_INSERT_TAIL(&ext->recvs, op, entry);
+			aw_ext_end_direct(ext);
+			aw_ext_progress(ext);
+			aw_ext_wake(ext);
+		}
 		pthread_mutex_unlock(&ext->lock);
 	}
 	aw_ext_put(ext);

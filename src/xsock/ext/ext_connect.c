@@ -69,9 +69,11 @@ static int start_mpa(struct ext_start *s, int (*begin)(struct aw_xs_ep *ep, int 
 	return await_established(s);
 }
 
-static int errno_of_status(enum aw_place_status status)
+static int connect_to_place(struct ext_start *s, const struct aw_place *place)
 {
-	switch (status) {
+	int err;
+
+	switch (place->status) {
 	case AW_PLACE_READY:
 		break;
 	case AW_PLACE_NO_DEVICE:
@@ -81,15 +83,6 @@ static int errno_of_status(enum aw_place_status status)
 	case AW_PLACE_VERSION:
 		return EPROTONOSUPPORT;
 	}
-	return 0;
-}
-
-static int connect_to_place(struct ext_start *s, const struct aw_place *place)
-{
-	int err = errno_of_status(place->status);
-
-	if (err)
-		return err;
 	aw_ext_place_set_port(&s->local, 0);
 	aw_ext_place_set_port(&s->peer, place->port);
 	aw_xs_ep_set_ticket(s->ext->ep, place->ticket);
@@ -115,33 +108,27 @@ static int request_place(struct ext_start *s)
 	return connect_to_place(s, &place);
 }
 
-/*
- * The peer has rejected the MPA Request because it takes no sockets; its private data names the
- * place.
- */
-static int follow_rejection(struct ext_start *s, int refused)
+static int start_active(struct ext_start *s)
 {
 	uint8_t bytes[AW_RENDEZVOUS_REPLY_LEN];
 	struct aw_place place;
-	size_t len = aw_xs_ep_refusal(s->ext->ep, bytes, sizeof(bytes));
-	int err;
-
-	if (!aw_rendezvous_reply_get(bytes, len, &place))
-		return refused;
-	aw_xs_ep_close(s->ext->ep, true);
-	s->ext->ep = NULL;
-	err = make_ep(s);
-	return err ? err : connect_to_place(s, &place);
-}
-
-static int start_active(struct ext_start *s)
-{
+	size_t len;
 	int err;
 
 	if (!aw_xs_ep_takes_sockets())
 		return request_place(s);
 	err = start_mpa(s, aw_xs_ep_initiate);
-	return err == ECONNREFUSED ? follow_rejection(s, err) : err;
+	if (err != ECONNREFUSED)
+		return err;
+
+	/* A peer that takes no sockets rejects the MPA Request; its private data names the place. */
+	len = aw_xs_ep_refusal(s->ext->ep, bytes, sizeof(bytes));
+	if (!aw_rendezvous_reply_get(bytes, len, &place))
+		return err;
+	aw_xs_ep_close(s->ext->ep, true);
+	s->ext->ep = NULL;
+	err = make_ep(s);
+	return err ? err : connect_to_place(s, &place);
 }
 
 /* Opens a place, sends it to the peer (or the reason why there is none), and waits there. */
@@ -240,18 +227,6 @@ static void unmap_v4(struct sockaddr_storage *address)
 	memcpy(address, &v4, sizeof(v4));
 }
 
-static int read_names(struct ext_start *s)
-{
-	socklen_t local_len = sizeof(s->local), peer_len = sizeof(s->peer);
-
-	if (getsockname(s->tcp, (struct sockaddr *)&s->local, &local_len) != 0 ||
-	    getpeername(s->tcp, (struct sockaddr *)&s->peer, &peer_len) != 0)
-		return errno;
-	unmap_v4(&s->local);
-	unmap_v4(&s->peer);
-	return 0;
-}
-
 int aw_ext_connect(struct aw_ext *ext, const struct aw_ext_request *request)
 {
 	struct ext_start s = {
@@ -260,10 +235,17 @@ int aw_ext_connect(struct aw_ext *ext, const struct aw_ext_request *request)
 		.tcp = request->tcp,
 		.until_ns = aw_now_ns() + START_NS,
 	};
-	int err = read_names(&s);
+	socklen_t local_len = sizeof(s.local), peer_len = sizeof(s.peer);
+	int err = 0;
 
-	if (!err)
+	if (getsockname(s.tcp, (struct sockaddr *)&s.local, &local_len) != 0 ||
+	    getpeername(s.tcp, (struct sockaddr *)&s.peer, &peer_len) != 0)
+		err = errno;
+	if (!err) {
+		unmap_v4(&s.local);
+		unmap_v4(&s.peer);
 		err = make_ep(&s);
+	}
 	if (!err)
 		err = request->role == IWARP_ACTIVE ? start_active(&s) : start_passive(&s);
 	if (s.tcp >= 0 && err)

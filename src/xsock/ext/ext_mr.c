@@ -48,29 +48,24 @@ static bool get_key(const struct iwarp_key *wire, struct parsed_key *key)
 	return be32toh(magic) == KEY_MAGIC && key->len <= UINT64_MAX - key->addr;
 }
 
-static struct ibv_mr *register_memory(struct aw_ext *ext, void *addr, size_t len, int access)
+static struct iwarp_mr *mr_create(struct aw_ext *ext, void *addr, size_t len, int access)
 {
-	struct ibv_pd *pd = aw_xs_ep_pd(ext->ep);
+	struct iwarp_mr *mr = calloc(1, sizeof(*mr));
 	int rights = IBV_ACCESS_LOCAL_WRITE;
+	struct ibv_pd *pd;
 
-	if (!ext->peer_knows || !pd) {
-		errno = pd ? EOPNOTSUPP : ENOTCONN;
+	if (!mr)
 		return NULL;
-	}
+	*mr = (struct iwarp_mr){ .ext = ext, .addr = addr, .len = len };
 	if (access & IWARP_REMOTE_READ)
 		rights |= IBV_ACCESS_REMOTE_READ;
 	if (access & IWARP_REMOTE_WRITE)
 		rights |= IBV_ACCESS_REMOTE_WRITE;
-	return ibv_reg_mr(pd, addr, len, rights);
-}
-
-static struct iwarp_mr *mr_create(struct aw_ext *ext, void *addr, size_t len, int access)
-{
-	struct iwarp_mr *mr = calloc(1, sizeof(*mr));
-
-	if (!mr)
-		return NULL;
-	*mr = (struct iwarp_mr){ ext, register_memory(ext, addr, len, access), addr, len };
+	pd = aw_xs_ep_pd(ext->ep);
+	if (ext->peer_knows && pd)
+		mr->mr = ibv_reg_mr(pd, addr, len, rights);
+	else
+		errno = pd ? EOPNOTSUPP : ENOTCONN;
 	if (mr->mr)
 		return mr;
 	free(mr);
@@ -144,35 +139,26 @@ static void complete_op(void *arg, int error)
 	aw_ext_op_complete(op, error);
 }
 
-/* Posts the Write, and queues the note behind what is in the pair. */
-static int post_before_note(struct aw_ext_op *op, const struct ibv_send_wr *wr,
-			    const struct iovec *note)
-{
-	struct aw_ext_op *send = aw_ext_op_create_note(op->ext, note->iov_base, note->iov_len);
-	int error;
-
-	if (!send)
-		return errno;
-	error = -aw_xs_ep_post(op->ext->ep, wr, NULL, complete_op, op);
-	if (error)
-		aw_ext_op_discard(send);
-	else
-		aw_ext_queue_send(send);
-	return error;
-}
-
-/* Returns 0 or an errno. */
+/* Posts the Write, and the note behind it. Returns 0 or an errno. */
 static int post_notify(struct aw_ext_op *op, const struct ibv_send_wr *wr, const struct iovec *note)
 {
 	struct aw_ext *ext = op->ext;
+	struct aw_ext_op *send;
 	int error;
 
 	pthread_mutex_lock(&ext->lock);
 	error = aw_ext_send_error(ext);
-	if (!error && aw_ext_may_send(ext))
+	if (!error && aw_ext_may_send(ext)) {
 		error = -aw_xs_ep_post(ext->ep, wr, note, complete_op, op);
-	else if (!error)
-		error = post_before_note(op, wr, note);
+	} else if (!error) {
+		/* The note has its place behind what is in the pair. */
+		send = aw_ext_op_create_note(ext, note->iov_base, note->iov_len);
+		error = send ? -aw_xs_ep_post(ext->ep, wr, NULL, complete_op, op) : errno;
+		if (send && error)
+			aw_ext_op_discard(send);
+		else if (send)
+			aw_ext_queue_send(send);
+	}
 	pthread_mutex_unlock(&ext->lock);
 	return error;
 }

@@ -9,33 +9,6 @@
 #include <sys/param.h>
 #include <sys/socket.h>
 
-/*
- * Returns the errno that the connection ended with, once, as TCP does. The caller holds ext.lock.
- */
-static int take_error(struct aw_ext *ext)
-{
-	int error = ext->error == ENOTCONN ? 0 : ext->error;
-
-	if (error && ext->error_returned)
-		error = 0;
-	ext->error_returned = ext->error_returned || error;
-	return error;
-}
-
-static int set_option(struct aw_ext *ext, int level, int name, const void *value, socklen_t len)
-{
-	int number;
-
-	if (ext->tcp < 0)
-		return aw_ext_fail(ENOTCONN);
-	if (level == IPPROTO_TCP && name == TCP_NODELAY && !ext->pump_ended &&
-	    len >= sizeof(number)) {
-		memcpy(&number, value, sizeof(number));
-		aw_xs_ep_set_nodelay(ext->ep, number != 0);
-	}
-	return setsockopt(ext->tcp, level, name, value, len);
-}
-
 int aw_ext_get_option(ino_t ino, int level, int name, void *value, socklen_t *len)
 {
 	struct aw_ext *ext = aw_ext_find(ino);
@@ -45,7 +18,9 @@ int aw_ext_get_option(ino_t ino, int level, int name, void *value, socklen_t *le
 		return aw_ext_fail(ENOTCONN);
 	pthread_mutex_lock(&ext->lock);
 	if (level == SOL_SOCKET && name == SO_ERROR) {
-		error = take_error(ext);
+		/* The errno that the connection ended with is returned once, as TCP does. */
+		error = ext->error_returned || ext->error == ENOTCONN ? 0 : ext->error;
+		ext->error_returned = ext->error_returned || error;
 		*len = MIN(*len, sizeof(error));
 		memcpy(value, &error, *len);
 	} else if (ext->tcp < 0) {
@@ -61,12 +36,21 @@ int aw_ext_get_option(ino_t ino, int level, int name, void *value, socklen_t *le
 int aw_ext_set_option(ino_t ino, int level, int name, const void *value, socklen_t len)
 {
 	struct aw_ext *ext = aw_ext_find(ino);
-	int result;
+	int result, number;
 
 	if (!ext)
 		return aw_ext_fail(ENOTCONN);
 	pthread_mutex_lock(&ext->lock);
-	result = set_option(ext, level, name, value, len);
+	if (ext->tcp < 0) {
+		result = aw_ext_fail(ENOTCONN);
+	} else {
+		if (level == IPPROTO_TCP && name == TCP_NODELAY && !ext->pump_ended &&
+		    len >= sizeof(number)) {
+			memcpy(&number, value, sizeof(number));
+			aw_xs_ep_set_nodelay(ext->ep, number != 0);
+		}
+		result = setsockopt(ext->tcp, level, name, value, len);
+	}
 	pthread_mutex_unlock(&ext->lock);
 	aw_ext_put(ext);
 	return result;

@@ -22,29 +22,24 @@ void aw_ext_place_set_port(struct sockaddr_storage *address, uint16_t port)
 		((struct sockaddr_in *)address)->sin_port = htons(port);
 }
 
-static int place_listen(struct aw_ext_place *place, const struct sockaddr_storage *local)
+int aw_ext_place_open(struct aw_ext_place *place, const struct sockaddr_storage *local)
 {
 	struct sockaddr_storage address = *local;
+	int err = 0;
 
+	memset(place, 0, sizeof(*place));
 	aw_ext_place_set_port(&address, 0);
 	place->events = rdma_create_event_channel();
 	if (!place->events || fcntl(place->events->fd, F_SETFL, O_NONBLOCK) != 0 ||
 	    rdma_create_id(place->events, &place->id, NULL, RDMA_PS_TCP) != 0 ||
 	    rdma_bind_addr(place->id, (struct sockaddr *)&address) != 0 ||
 	    rdma_listen(place->id, BACKLOG) != 0)
-		return errno;
-	place->place.port = ntohs(rdma_get_src_port(place->id));
-	if (getentropy(place->place.ticket, AW_RENDEZVOUS_TICKET_LEN) != 0)
-		return errno;
-	return 0;
-}
-
-int aw_ext_place_open(struct aw_ext_place *place, const struct sockaddr_storage *local)
-{
-	int err;
-
-	memset(place, 0, sizeof(*place));
-	err = place_listen(place, local);
+		err = errno;
+	if (!err) {
+		place->place.port = ntohs(rdma_get_src_port(place->id));
+		if (getentropy(place->place.ticket, AW_RENDEZVOUS_TICKET_LEN) != 0)
+			err = errno;
+	}
 	if (!err)
 		place->place.status = AW_PLACE_READY;
 	else if (err == ENODEV || err == EADDRNOTAVAIL || err == ENOENT)
@@ -54,14 +49,6 @@ int aw_ext_place_open(struct aw_ext_place *place, const struct sockaddr_storage 
 	return err;
 }
 
-static bool has_ticket(const struct aw_ext_place *place, const struct rdma_conn_param *request)
-{
-	return request->private_data &&
-	       request->private_data_len >= AW_XS_TICKET_AT + AW_XS_TICKET_LEN &&
-	       memcmp((const uint8_t *)request->private_data + AW_XS_TICKET_AT, place->place.ticket,
-		      AW_XS_TICKET_LEN) == 0;
-}
-
 /*
  * Serves an event. True: a peer with the ticket has connected, and *err is the result of accepting
  * it.
@@ -69,18 +56,22 @@ static bool has_ticket(const struct aw_ext_place *place, const struct rdma_conn_
 static bool take_event(struct aw_ext_place *place, struct aw_xs_ep *ep, struct rdma_cm_event *event,
 		       int *err)
 {
+	const struct rdma_conn_param *request = &event->param.conn;
 	struct rdma_cm_id *id = event->id;
 	bool is_request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
-	bool has_it = is_request && has_ticket(place, &event->param.conn);
+	bool has_ticket = is_request && request->private_data &&
+			  request->private_data_len >= AW_XS_TICKET_AT + AW_XS_TICKET_LEN &&
+			  memcmp((const uint8_t *)request->private_data + AW_XS_TICKET_AT,
+				 place->place.ticket, AW_XS_TICKET_LEN) == 0;
 
-	if (has_it)
+	if (has_ticket)
 		*err = -aw_xs_ep_accept(ep, event);
 	else if (is_request)
 		rdma_reject(id, NULL, 0);
 	rdma_ack_cm_event(event);
-	if (is_request && !has_it)
+	if (is_request && !has_ticket)
 		rdma_destroy_id(id);
-	return has_it;
+	return has_ticket;
 }
 
 int aw_ext_place_await(struct aw_ext_place *place, struct aw_xs_ep *ep, int tcp, int64_t until_ns)

@@ -97,21 +97,6 @@ void aw_ext_fail_with(struct aw_ext *ext, ssize_t result)
 	fail_all(ext, error ? error : (int)-result);
 }
 
-/* Returns whether the send's memory is the library's from now on. */
-static bool own(struct aw_ext_op *op)
-{
-	size_t len = op->bytes - op->moved;
-
-	op->copy = malloc(len);
-	if (!op->copy)
-		return false;
-	memcpy(op->copy, op->from + op->moved, len);
-	op->from = op->copy;
-	op->bytes = len;
-	op->moved = 0;
-	return true;
-}
-
 void aw_ext_let_go(struct aw_ext *ext)
 {
 	struct aw_ext_op *op;
@@ -119,9 +104,22 @@ void aw_ext_let_go(struct aw_ext *ext)
 
 	while (!TAILQ_EMPTY(&ext->recvs))
 		complete_recv(ext, ECANCELED);
+	/* The memory of the sends is the library's from now on. */
 	TAILQ_FOREACH(op, &ext->sends, entry)
-	if (!op->zero_copy && !op->silent)
-		owned = owned && own(op);
+	{
+		size_t len = op->bytes - op->moved;
+
+		if (op->zero_copy || op->silent)
+			continue;
+		op->copy = malloc(len);
+		owned = op->copy;
+		if (!owned)
+			break;
+		memcpy(op->copy, op->from + op->moved, len);
+		op->from = op->copy;
+		op->bytes = len;
+		op->moved = 0;
+	}
 	if (!owned)
 		aw_ext_fail_with(ext, -ENOMEM);
 }
@@ -163,19 +161,14 @@ static void complete_part(void *arg, int error)
 	aw_ext_complete_post(ext);
 }
 
-static void hold_send(struct aw_ext_op *op)
-{
-	pthread_mutex_lock(&op->ext->cq_lock);
-	op->holders++;
-	pthread_mutex_unlock(&op->ext->cq_lock);
-}
-
 /* Sends a part of registered memory, which holds the send until it has completed. */
 static bool send_zero(struct aw_ext *ext, struct aw_ext_op *op)
 {
 	ssize_t taken;
 
-	hold_send(op);
+	pthread_mutex_lock(&ext->cq_lock);
+	op->holders++;
+	pthread_mutex_unlock(&ext->cq_lock);
 	atomic_fetch_add(&ext->posted, 1);
 	taken = aw_xs_ep_send_zero(ext->ep, op->from + op->moved, op->bytes - op->moved, op->lkey,
 				   complete_part, op);
@@ -236,26 +229,21 @@ static size_t fill_recv(struct aw_ext *ext, const struct aw_ext_op *op)
 	return came > 0 ? (size_t)came : 0;
 }
 
-/* Serves the first receive. */
-static bool serve_recv(struct aw_ext *ext)
-{
-	struct aw_ext_op *op = TAILQ_FIRST(&ext->recvs);
-	size_t moved = fill_recv(ext, op);
-
-	/* A failure has ended all receives. */
-	if (TAILQ_EMPTY(&ext->recvs) || (!moved && !ext->pump.in.eof))
-		return false;
-	op->moved = moved;
-	complete_recv(ext, 0);
-	return true;
-}
-
 static bool progress_in(struct aw_ext *ext, short ready)
 {
+	struct aw_ext_op *op = TAILQ_FIRST(&ext->recvs);
+	size_t came;
 	bool moved;
 
-	if (!TAILQ_EMPTY(&ext->recvs))
-		return serve_recv(ext);
+	if (op) {
+		came = fill_recv(ext, op);
+		/* A failure has ended all receives. */
+		if (TAILQ_EMPTY(&ext->recvs) || (!came && !ext->pump.in.eof))
+			return false;
+		op->moved = came;
+		complete_recv(ext, 0);
+		return true;
+	}
 	if (ext->direct && !ext->pump.in.len)
 		return false;
 	moved = aw_pump_in(&ext->pump, ready);
