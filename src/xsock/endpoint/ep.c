@@ -27,20 +27,6 @@ static uint32_t option_clamp(uint32_t value, uint32_t standard, uint32_t least, 
 	return value < least ? least : value > most ? most : value;
 }
 
-static void fill_options(struct aw_xs_options *to, const struct aw_xs_options *from)
-{
-	if (from)
-		*to = *from;
-	to->sndbuf = option_clamp(to->sndbuf, SEND_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
-	to->rcvbuf = option_clamp(to->rcvbuf, RECV_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
-	to->sq_size = (uint16_t)option_clamp(to->sq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN,
-					     AW_XS_QUEUE_MAX);
-	to->rq_size = (uint16_t)option_clamp(to->rq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN,
-					     AW_XS_QUEUE_MAX);
-	to->inline_data = option_clamp(to->inline_data, INLINE_DEFAULT, AW_XS_IOMAP_LEN, 512);
-	to->iomap_size = aw_xs_iomaps_round(to->iomap_size);
-}
-
 static size_t page_align(size_t len)
 {
 	return (len + PAGE - 1) / PAGE * PAGE;
@@ -82,17 +68,29 @@ static int map_memory(struct aw_xs_ep *ep, struct aw_xs_memory *mem)
 int aw_xs_ep_create(const struct aw_xs_options *o, struct aw_xs_ep **created)
 {
 	struct aw_xs_ep *ep = calloc(1, sizeof(*ep));
+	struct aw_xs_options *own;
 	struct aw_xs_memory mem;
 
 	if (!ep)
 		return -ENOMEM;
-	fill_options(&ep->options, o);
+	own = &ep->options;
+	if (o)
+		*own = *o;
+	own->sndbuf = option_clamp(own->sndbuf, SEND_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
+	own->rcvbuf = option_clamp(own->rcvbuf, RECV_DEFAULT, AW_XS_RING_MIN, AW_XS_RING_MAX);
+	own->sq_size = (uint16_t)option_clamp(own->sq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN,
+					      AW_XS_QUEUE_MAX);
+	own->rq_size = (uint16_t)option_clamp(own->rq_size, QUEUE_DEFAULT, AW_XS_QUEUE_MIN,
+					      AW_XS_QUEUE_MAX);
+	own->inline_data = option_clamp(own->inline_data, INLINE_DEFAULT, AW_XS_IOMAP_LEN, 512);
+	own->iomap_size = aw_xs_iomaps_round(own->iomap_size);
+
 	if (map_memory(ep, &mem) != 0) {
 		free(ep);
 		return -ENOMEM;
 	}
-	aw_xs_stream_init(&ep->stream, &mem, ep->options.sq_size, ep->options.rq_size);
-	ep->nodelay = ep->options.nodelay;
+	aw_xs_stream_init(&ep->stream, &mem, own->sq_size, own->rq_size);
+	ep->nodelay = own->nodelay;
 	ep->pid = getpid();
 	pthread_mutex_init(&ep->lock, NULL);
 	pthread_cond_init(&ep->changed, NULL);
@@ -194,26 +192,12 @@ static int send_refusal(struct aw_xs_ep *ep, int flags) AW_REQUIRES(ep->lock)
 	return 0;
 }
 
-/*
- * Returns how many bytes a message has at least. With COMBINE_WRS messages posted that TCP has not
- * taken, fewer bytes wait: they go out with the next ones, or when TCP has taken messages. The
- * peer's credits do the same if the peer is behind.
- */
-static uint32_t message_min(struct aw_xs_ep *ep, int flags) AW_REQUIRES(ep->lock)
-{
-	if (flags & MSG_MORE)
-		return COMBINE_BYTES;
-	if (ep->nodelay || flags & MSG_OOB || ep->stream.sq_used < COMBINE_WRS)
-		return 0;
-	aw_xs_ep_reap_sends(ep);
-	return ep->stream.sq_used < COMBINE_WRS ? 0 : COMBINE_BYTES;
-}
-
 static ssize_t send_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags)
 	AW_REQUIRES(ep->lock)
 {
 	int refusal = send_refusal(ep, flags);
 	size_t len = aw_iov_length(iov, (size_t)n);
+	uint32_t min = 0;
 	size_t taken;
 
 	if (refusal || len == 0)
@@ -225,7 +209,18 @@ static ssize_t send_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, 
 		return ep->stream.error ? send_refusal(ep, flags) : -EAGAIN;
 	if (flags & MSG_OOB && taken == len)
 		aw_xs_stream_put_urgent(&ep->stream);
-	aw_xs_ep_pump(ep, message_min(ep, flags));
+
+	/*
+	 * How many bytes a message has at least. With COMBINE_WRS messages posted that TCP has not taken, fewer bytes wait: they go out with
+	 * the next ones, or when TCP has taken messages. The peer's credits do the same if the peer is behind.
+	 */
+	if (flags & MSG_MORE) {
+		min = COMBINE_BYTES;
+	} else if (!ep->nodelay && !(flags & MSG_OOB) && ep->stream.sq_used >= COMBINE_WRS) {
+		aw_xs_ep_reap_sends(ep);
+		min = ep->stream.sq_used < COMBINE_WRS ? 0 : COMBINE_BYTES;
+	}
+	aw_xs_ep_pump(ep, min);
 	return (ssize_t)taken;
 }
 
@@ -236,20 +231,6 @@ ssize_t aw_xs_ep_send(struct aw_xs_ep *ep, const struct iovec *iov, int n, int f
 
 	aw_xs_ep_unlock(ep);
 	return taken;
-}
-
-/* Returns the result of a receive without bytes. */
-static ssize_t result_of_empty(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
-{
-	const struct aw_xs_stream *s = &ep->stream;
-
-	if (ep->phase == AW_XS_PHASE_IDLE)
-		return -ENOTCONN;
-	if (s->rx_end != AW_XS_OPEN)
-		return 0;
-	if (ep->error)
-		return -take_error(ep);
-	return s->error || ep->rd_shut ? 0 : -EAGAIN;
 }
 
 static ssize_t recv_urgent(struct aw_xs_ep *ep, const struct iovec *iov, int n, bool peek)
@@ -273,6 +254,7 @@ static ssize_t recv_urgent(struct aw_xs_ep *ep, const struct iovec *iov, int n, 
 static ssize_t recv_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags)
 	AW_REQUIRES(ep->lock)
 {
+	const struct aw_xs_stream *s = &ep->stream;
 	bool peek = flags & MSG_PEEK;
 	size_t taken;
 
@@ -281,14 +263,22 @@ static ssize_t recv_locked(struct aw_xs_ep *ep, const struct iovec *iov, int n, 
 	if (aw_iov_length(iov, (size_t)n) == 0)
 		return 0;
 	/* A peek for more bytes than are there first makes progress. */
-	if (aw_xs_stream_pending(&ep->stream) < (peek ? aw_iov_length(iov, (size_t)n) : 1))
+	if (aw_xs_stream_pending(s) < (peek ? aw_iov_length(iov, (size_t)n) : 1))
 		aw_xs_ep_progress(ep);
 	taken = aw_xs_stream_get(&ep->stream, iov, n, peek);
-	if (taken == 0)
-		return result_of_empty(ep);
-	if (!peek)
-		aw_xs_ep_pump(ep, 0);
-	return (ssize_t)taken;
+	if (taken > 0) {
+		if (!peek)
+			aw_xs_ep_pump(ep, 0);
+		return (ssize_t)taken;
+	}
+
+	if (ep->phase == AW_XS_PHASE_IDLE)
+		return -ENOTCONN;
+	if (s->rx_end != AW_XS_OPEN)
+		return 0;
+	if (ep->error)
+		return -take_error(ep);
+	return s->error || ep->rd_shut ? 0 : -EAGAIN;
 }
 
 ssize_t aw_xs_ep_recv(struct aw_xs_ep *ep, const struct iovec *iov, int n, int flags)

@@ -219,32 +219,25 @@ int aw_xs_ep_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 	return rc;
 }
 
-/* Copies the event, since it is acknowledged before its id may be destroyed. */
-static bool event_take(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
+/* Copies each event, since it is acknowledged before its id may be destroyed. */
+void aw_xs_ep_cm_progress(struct aw_xs_ep *ep)
 {
 	uint8_t private_data[UINT8_MAX];
 	struct rdma_cm_event *event, copy;
 	int err;
 
-	if (aw_xs_ep_cm_event(ep->events, &event) != 0)
-		return false;
-	copy = *event;
-	if (event->param.conn.private_data)
-		memcpy(private_data, event->param.conn.private_data,
-		       event->param.conn.private_data_len);
-	copy.param.conn.private_data = private_data;
-	rdma_ack_cm_event(event);
-	ep->needs_nudge = true;
-	err = on_event(ep, &copy);
-	if (err)
-		aw_xs_ep_end(ep, -err);
-	return true;
-}
-
-void aw_xs_ep_cm_progress(struct aw_xs_ep *ep)
-{
-	while (ep->events && event_take(ep))
-		;
+	while (ep->events && aw_xs_ep_cm_event(ep->events, &event) == 0) {
+		copy = *event;
+		if (event->param.conn.private_data)
+			memcpy(private_data, event->param.conn.private_data,
+			       event->param.conn.private_data_len);
+		copy.param.conn.private_data = private_data;
+		rdma_ack_cm_event(event);
+		ep->needs_nudge = true;
+		err = on_event(ep, &copy);
+		if (err)
+			aw_xs_ep_end(ep, -err);
+	}
 }
 
 /*
@@ -326,29 +319,20 @@ int aw_xs_ep_respond(struct aw_xs_ep *ep, int fd)
 	return finish_begin(ep, err);
 }
 
-/* Takes the id, and moves it from the listener's channel to the endpoint's own. */
-static int adopt_id(struct aw_xs_ep *ep, struct rdma_cm_id *id) AW_REQUIRES(ep->lock)
-{
-	ep->events = make_channel();
-	if (!ep->events || rdma_migrate_id(id, ep->events) != 0) {
-		int err = -errno;
-
-		rdma_reject(id, NULL, 0);
-		rdma_destroy_id(id);
-		return err;
-	}
-	ep->id = id;
-	return 0;
-}
-
 int aw_xs_ep_accept(struct aw_xs_ep *ep, struct rdma_cm_event *request)
 {
 	int err = begin_setup(ep, AW_XS_PHASE_REQUEST);
 
 	if (err)
 		return err;
-	err = adopt_id(ep, request->id);
-	if (!err)
-		err = send_reply(ep, &request->param.conn);
-	return finish_begin(ep, err);
+	/* The id moves from the listener's channel to the endpoint's own. */
+	ep->events = make_channel();
+	if (!ep->events || rdma_migrate_id(request->id, ep->events) != 0) {
+		err = -errno;
+		rdma_reject(request->id, NULL, 0);
+		rdma_destroy_id(request->id);
+		return finish_begin(ep, err);
+	}
+	ep->id = request->id;
+	return finish_begin(ep, send_reply(ep, &request->param.conn));
 }

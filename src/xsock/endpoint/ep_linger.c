@@ -36,18 +36,6 @@ void aw_xs_ep_reset(struct aw_xs_ep *ep)
 	pthread_mutex_unlock(&ep->lock);
 }
 
-/* Disconnects once the bytes and the stream's end are sent. */
-static void disconnect_flushed(struct aw_xs_ep *ep, uint64_t now) AW_REQUIRES(ep->lock)
-{
-	if (ep->disconnecting || !aw_xs_ep_is_flushed(ep))
-		return;
-	ep->disconnecting = true;
-	ep->stalled_since_ns = now;
-	ep->stalled_at = UINT64_MAX;
-	if (!ep->id || rdma_disconnect(ep->id) != 0)
-		aw_xs_ep_end(ep, 0);
-}
-
 /* Returns whether there is nothing to send, or no peer to send it to. */
 static bool has_nothing_to_send(const struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
@@ -57,19 +45,10 @@ static bool has_nothing_to_send(const struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 	       (ep->phase < AW_XS_PHASE_REQUEST && s->put == 0);
 }
 
-static uint64_t stall_max(const struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
-{
-	if (ep->disconnecting)
-		return DISCONNECT_NS;
-	if (ep->phase < AW_XS_PHASE_UP && ep->options.patience_ms)
-		return ep->options.patience_ms * UINT64_C(1000000);
-	return STALL_NS;
-}
-
 /* Makes progress on an endpoint that lingers. Returns true once it may be freed. */
 static bool linger_once(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 {
-	uint64_t now = (uint64_t)aw_now_ns(), at;
+	uint64_t now = (uint64_t)aw_now_ns(), stall_max_ns = STALL_NS, at;
 
 	aw_xs_ep_cm_progress(ep);
 	aw_xs_ep_progress(ep);
@@ -80,8 +59,21 @@ static bool linger_once(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 		ep->stalled_at = at;
 		ep->stalled_since_ns = now;
 	}
-	disconnect_flushed(ep, now);
-	return has_nothing_to_send(ep) || now - ep->stalled_since_ns > stall_max(ep);
+
+	/* Disconnects once the bytes and the stream's end are sent. */
+	if (!ep->disconnecting && aw_xs_ep_is_flushed(ep)) {
+		ep->disconnecting = true;
+		ep->stalled_since_ns = now;
+		ep->stalled_at = UINT64_MAX;
+		if (!ep->id || rdma_disconnect(ep->id) != 0)
+			aw_xs_ep_end(ep, 0);
+	}
+
+	if (ep->disconnecting)
+		stall_max_ns = DISCONNECT_NS;
+	else if (ep->phase < AW_XS_PHASE_UP && ep->options.patience_ms)
+		stall_max_ns = ep->options.patience_ms * UINT64_C(1000000);
+	return has_nothing_to_send(ep) || now - ep->stalled_since_ns > stall_max_ns;
 }
 
 /* Arms ep and adds its fds to the poll. */
@@ -130,33 +122,19 @@ static void serve_behind(struct aw_xs_wait *wait, struct aw_xs_ep *ep)
 	}
 }
 
-/*
- * Serves the list `behind`. With the service's lock none is closed meanwhile. An
- * endpoint whose lock is held is left for the next tick.
- */
-static void serve_all_behind(struct aw_xs_wait *wait) AW_REQUIRES(aw_xs_service.lock)
-{
-	struct aw_xs_ep *ep, *next;
-
-	for (ep = TAILQ_FIRST(&aw_xs_service.behind); ep; ep = next) {
-		next = TAILQ_NEXT(ep, served_entry);
-		if (pthread_mutex_trylock(&ep->lock) != 0)
-			continue;
-		serve_behind(wait, ep);
-		pthread_mutex_unlock(&ep->lock);
-	}
-	if (!TAILQ_EMPTY(&aw_xs_service.behind))
-		aw_xs_wait_ms(wait, TICK_MS);
-}
-
-/*
- * Takes an endpoint out of the service, and returns whether the service frees it. A thread that closes the endpoint meanwhile waits
- * for its lock.
- */
-static bool end_linger(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
+static void serve_lingering(struct aw_xs_wait *wait, struct aw_xs_ep *ep)
 {
 	bool kept, freed;
 
+	pthread_mutex_lock(&ep->lock);
+	if (!linger_once(ep)) {
+		add_endpoint(wait, ep);
+		pthread_mutex_unlock(&ep->lock);
+		aw_xs_wait_ms(wait, LINGER_MS);
+		return;
+	}
+
+	/* The endpoint leaves the service. A thread that closes it meanwhile waits for its lock. */
 	TAILQ_REMOVE(&aw_xs_service.lingering, ep, served_entry);
 	pthread_mutex_lock(&aw_xs_service.lock);
 	kept = ep->is_kept;
@@ -165,26 +143,11 @@ static bool end_linger(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 	pthread_mutex_unlock(&aw_xs_service.lock);
 	if (kept && ep->phase != AW_XS_PHASE_OVER)
 		fail_qp(ep);
-	return freed;
-}
-
-/* A process that ends waits until an endpoint is freed, too. */
-static void serve_lingering(struct aw_xs_wait *wait, struct aw_xs_ep *ep)
-{
-	bool ended, freed;
-
-	pthread_mutex_lock(&ep->lock);
-	ended = linger_once(ep);
-	freed = ended && end_linger(ep);
-	if (!ended)
-		add_endpoint(wait, ep);
 	pthread_mutex_unlock(&ep->lock);
 	if (freed)
 		aw_xs_ep_free(ep);
-	if (!ended) {
-		aw_xs_wait_ms(wait, LINGER_MS);
-		return;
-	}
+
+	/* A process that ends waits until an endpoint is freed, too. */
 	pthread_mutex_lock(&aw_xs_service.lock);
 	if (--aw_xs_service.lingering_count == 0)
 		pthread_cond_broadcast(&aw_xs_service.idle);
@@ -195,10 +158,23 @@ static void serve_endpoints(struct aw_xs_wait *wait)
 {
 	struct aw_xs_ep *ep, *next;
 
+	/*
+	 * With the service's lock none of the list `behind` is closed meanwhile. An endpoint whose lock is held is left for the next
+	 * tick.
+	 */
 	pthread_mutex_lock(&aw_xs_service.lock);
 	TAILQ_CONCAT(&aw_xs_service.lingering, &aw_xs_service.closed, served_entry);
-	serve_all_behind(wait);
+	for (ep = TAILQ_FIRST(&aw_xs_service.behind); ep; ep = next) {
+		next = TAILQ_NEXT(ep, served_entry);
+		if (pthread_mutex_trylock(&ep->lock) != 0)
+			continue;
+		serve_behind(wait, ep);
+		pthread_mutex_unlock(&ep->lock);
+	}
+	if (!TAILQ_EMPTY(&aw_xs_service.behind))
+		aw_xs_wait_ms(wait, TICK_MS);
 	pthread_mutex_unlock(&aw_xs_service.lock);
+
 	for (ep = TAILQ_FIRST(&aw_xs_service.lingering); ep; ep = next) {
 		next = TAILQ_NEXT(ep, served_entry);
 		serve_lingering(wait, ep);

@@ -4,31 +4,6 @@
 
 #include <errno.h>
 
-static int make_cqs(struct aw_xs_ep *ep, uint32_t sends) AW_REQUIRES(ep->lock)
-{
-	struct ibv_context *verbs = ep->id->verbs;
-
-	ep->channel = ibv_create_comp_channel(verbs);
-	if (!ep->channel)
-		return -errno;
-	ep->send_cq.cq = ibv_create_cq(verbs, (int)sends, ep, ep->channel, 0);
-	ep->recv_cq.cq = ibv_create_cq(verbs, (int)ep->recv_count, ep, ep->channel, 0);
-	return ep->send_cq.cq && ep->recv_cq.cq ? 0 : -errno;
-}
-
-static int register_memory(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
-{
-	const int shared = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-
-	ep->own_mr = ibv_reg_mr(ep->pd, ep->memory, ep->shared_at, IBV_ACCESS_LOCAL_WRITE);
-	ep->shared_mr = ibv_reg_mr(ep->pd, ep->memory + ep->shared_at,
-				   ep->memory_len - ep->shared_at, shared);
-	if (!ep->own_mr || !ep->shared_mr)
-		return -errno;
-	ep->stream.mem.recv_key = ep->stream.mem.target_key = ep->shared_mr->rkey;
-	return 0;
-}
-
 static int make_qp(struct aw_xs_ep *ep, uint32_t sends) AW_REQUIRES(ep->lock)
 {
 	struct ibv_qp_init_attr attr = {
@@ -54,20 +29,34 @@ static int make_qp(struct aw_xs_ep *ep, uint32_t sends) AW_REQUIRES(ep->lock)
 
 int aw_xs_ep_qp_create(struct aw_xs_ep *ep)
 {
+	const int shared = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 	uint32_t sends = ep->options.sq_size + AW_XS_SQ_SPARE + AW_XS_CALLER_WRS_MAX;
+	struct ibv_context *verbs = ep->id->verbs;
 	int err;
 
 	ep->lends = aw_xs_cm_extension("anywarp_cm_initiate") != NULL;
 	ep->sleep_limit = (void (*)(int64_t))aw_xs_cm_extension("anywarp_sleep_limit");
 	ep->recv_count = ep->options.rq_size + AW_XS_RQ_SPARE;
-	err = make_cqs(ep, sends);
-	if (!err)
-		err = make_qp(ep, sends);
-	if (!err)
-		err = register_memory(ep);
-	if (!err)
-		err = aw_xs_ep_post_receives(ep, 0, ep->recv_count);
-	return err;
+
+	ep->channel = ibv_create_comp_channel(verbs);
+	if (!ep->channel)
+		return -errno;
+	ep->send_cq.cq = ibv_create_cq(verbs, (int)sends, ep, ep->channel, 0);
+	ep->recv_cq.cq = ibv_create_cq(verbs, (int)ep->recv_count, ep, ep->channel, 0);
+	if (!ep->send_cq.cq || !ep->recv_cq.cq)
+		return -errno;
+
+	err = make_qp(ep, sends);
+	if (err)
+		return err;
+
+	ep->own_mr = ibv_reg_mr(ep->pd, ep->memory, ep->shared_at, IBV_ACCESS_LOCAL_WRITE);
+	ep->shared_mr = ibv_reg_mr(ep->pd, ep->memory + ep->shared_at,
+				   ep->memory_len - ep->shared_at, shared);
+	if (!ep->own_mr || !ep->shared_mr)
+		return -errno;
+	ep->stream.mem.recv_key = ep->stream.mem.target_key = ep->shared_mr->rkey;
+	return aw_xs_ep_post_receives(ep, 0, ep->recv_count);
 }
 
 static void drop_mr(struct ibv_mr **mr)

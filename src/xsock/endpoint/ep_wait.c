@@ -201,17 +201,6 @@ static int sleep_unlocked(struct aw_xs_ep *ep, struct pollfd fds[AW_XS_EP_FDS], 
 	return fds[0].revents ? take_cq_event(ep, cq) : 0;
 }
 
-/* Sleeps in ibv_get_cq_event, which makes progress. The caller does not hold the lock. */
-static int sleep_lending(struct aw_xs_ep *ep, int64_t left_ns, struct aw_xs_cq **cq)
-{
-	int err;
-
-	limit_sleep(ep, left_ns);
-	err = take_cq_event(ep, cq);
-	limit_sleep(ep, -1);
-	return err == -ETIMEDOUT ? 0 : err;
-}
-
 /* The sleeping thread has left for good (xsock/base/left.h): another one has to sleep. */
 static void leave_sleep(void *arg)
 {
@@ -246,10 +235,14 @@ static int sleep_leading(struct aw_xs_ep *ep, int64_t left_ns) AW_REQUIRES(ep->l
 	ep->sleeper_changes = ep->changes;
 	pthread_mutex_unlock(&ep->lock);
 	aw_left_push(&left, leave_sleep, ep);
-	if (up && ep->lends && (left_ns < 0 || ep->sleep_limit))
-		err = sleep_lending(ep, left_ns, &cq);
-	else
+	if (up && ep->lends && (left_ns < 0 || ep->sleep_limit)) {
+		limit_sleep(ep, left_ns);
+		err = take_cq_event(ep, &cq);
+		limit_sleep(ep, -1);
+		err = err == -ETIMEDOUT ? 0 : err;
+	} else {
 		err = sleep_unlocked(ep, fds, left_ns, &cq);
+	}
 	aw_left_pop(&left, 0);
 	pthread_mutex_lock(&ep->lock);
 	ep->sleeping = false;

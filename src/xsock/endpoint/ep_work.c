@@ -213,19 +213,6 @@ static bool take_receives(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 	return n == POLL_MAX;
 }
 
-static void on_sent(struct aw_xs_ep *ep, const struct ibv_wc *wc) AW_REQUIRES(ep->lock)
-{
-	uint32_t wrs = wc->wr_id >> 8 & 0xff;
-	bool sent = wc->status == IBV_WC_SUCCESS;
-
-	if (wrs > 0 && sent) {
-		aw_xs_stream_done(&ep->stream, wrs, (uint32_t)(wc->wr_id >> 16));
-		ep->changes++;
-	}
-	if (wc->wr_id & ID_CALLER)
-		complete_caller_wr(ep, sent ? 0 : ECONNRESET);
-}
-
 void aw_xs_ep_reap_sends(struct aw_xs_ep *ep)
 {
 	struct ibv_wc wc[POLL_MAX];
@@ -235,8 +222,17 @@ void aw_xs_ep_reap_sends(struct aw_xs_ep *ep)
 		return;
 	do {
 		n = ibv_poll_cq(ep->send_cq.cq, POLL_MAX, wc);
-		for (int i = 0; i < n; i++)
-			on_sent(ep, &wc[i]);
+		for (int i = 0; i < n; i++) {
+			uint32_t wrs = wc[i].wr_id >> 8 & 0xff;
+			bool sent = wc[i].status == IBV_WC_SUCCESS;
+
+			if (wrs > 0 && sent) {
+				aw_xs_stream_done(&ep->stream, wrs, (uint32_t)(wc[i].wr_id >> 16));
+				ep->changes++;
+			}
+			if (wc[i].wr_id & ID_CALLER)
+				complete_caller_wr(ep, sent ? 0 : ECONNRESET);
+		}
 	} while (n == POLL_MAX);
 }
 
@@ -309,37 +305,30 @@ static int post_refusal(const struct aw_xs_ep *ep, const struct iovec *note) AW_
 	return refusal;
 }
 
-static int post_with_note(struct aw_xs_ep *ep, const struct ibv_send_wr *wr,
-			  const struct iovec *note, struct aw_xs_caller_wr caller)
-	AW_REQUIRES(ep->lock)
+int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr, const struct iovec *note,
+		  void (*done)(void *arg, int err), void *arg)
 {
 	struct ibv_send_wr *own;
 	struct aw_xs_work work;
 	struct chain c;
-
-	chain_begin(&c);
-	own = add_wr(&c, wr->opcode);
-	own->wr = wr->wr;
-	add_sge(&c, own, (const uint8_t *)(uintptr_t)wr->sg_list->addr, wr->sg_list->length,
-		wr->sg_list->lkey);
-	if (note)
-		(void)aw_xs_stream_put(&ep->stream, note, 1);
-	while (note && c.works < CHAIN_MAX - 1 && aw_xs_stream_next(&ep->stream, 0, &work))
-		add_work(ep, &c, &work);
-	return post_caller_chain(ep, &c, caller);
-}
-
-int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr, const struct iovec *note,
-		  void (*done)(void *arg, int err), void *arg)
-{
 	int err;
 
 	pthread_mutex_lock(&ep->lock);
 	if (post_refusal(ep, note))
 		aw_xs_ep_progress(ep);
 	err = post_refusal(ep, note);
-	if (!err)
-		err = post_with_note(ep, wr, note, (struct aw_xs_caller_wr){ done, arg });
+	if (!err) {
+		chain_begin(&c);
+		own = add_wr(&c, wr->opcode);
+		own->wr = wr->wr;
+		add_sge(&c, own, (const uint8_t *)(uintptr_t)wr->sg_list->addr, wr->sg_list->length,
+			wr->sg_list->lkey);
+		if (note)
+			(void)aw_xs_stream_put(&ep->stream, note, 1);
+		while (note && c.works < CHAIN_MAX - 1 && aw_xs_stream_next(&ep->stream, 0, &work))
+			add_work(ep, &c, &work);
+		err = post_caller_chain(ep, &c, (struct aw_xs_caller_wr){ done, arg });
+	}
 	if (!err && note)
 		aw_xs_ep_pump(ep, 0);
 	/* Most Writes complete at once: nobody need be woken for them. */
@@ -349,29 +338,11 @@ int aw_xs_ep_post(struct aw_xs_ep *ep, const struct ibv_send_wr *wr, const struc
 	return err;
 }
 
-/* Posts one message of aw_xs_ep_send_zero; its completion calls the caller's callback. */
-static size_t send_direct(struct aw_xs_ep *ep, const uint8_t *bytes, size_t len, uint32_t lkey,
-			  struct aw_xs_caller_wr caller) AW_REQUIRES(ep->lock)
-{
-	struct aw_xs_work work;
-	struct chain c;
-	uint32_t n = aw_xs_stream_direct(&ep->stream, len, &work);
-
-	if (n == 0)
-		return 0;
-	work.span[work.spans++] = (struct aw_xs_span){ bytes, n };
-	chain_begin(&c);
-	add_work(ep, &c, &work);
-	c.sge[0].lkey = lkey;
-	c.wr[c.wrs - 1].wr_id |= ID_CALLER;
-	add_caller_wr(ep, caller);
-	post_chain(ep, &c);
-	return n;
-}
-
 ssize_t aw_xs_ep_send_zero(struct aw_xs_ep *ep, const void *buf, size_t len, uint32_t lkey,
 			   void (*done)(void *arg, int err), void *arg)
 {
+	struct aw_xs_work work;
+	struct chain c;
 	ssize_t taken;
 
 	pthread_mutex_lock(&ep->lock);
@@ -380,8 +351,17 @@ ssize_t aw_xs_ep_send_zero(struct aw_xs_ep *ep, const void *buf, size_t len, uin
 	if (!taken && ep->stream.tx_wanted != AW_XS_OPEN)
 		taken = -EPIPE;
 	if (!taken)
-		taken = (ssize_t)send_direct(ep, buf, len, lkey,
-					     (struct aw_xs_caller_wr){ done, arg });
+		taken = aw_xs_stream_direct(&ep->stream, len, &work);
+	/* One message, whose completion calls the caller's callback. */
+	if (taken > 0) {
+		work.span[work.spans++] = (struct aw_xs_span){ buf, (uint32_t)taken };
+		chain_begin(&c);
+		add_work(ep, &c, &work);
+		c.sge[0].lkey = lkey;
+		c.wr[c.wrs - 1].wr_id |= ID_CALLER;
+		add_caller_wr(ep, (struct aw_xs_caller_wr){ done, arg });
+		post_chain(ep, &c);
+	}
 	if (taken == 0 && len > 0)
 		taken = -EAGAIN;
 	aw_xs_ep_unlock(ep);

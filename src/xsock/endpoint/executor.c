@@ -105,30 +105,20 @@ static void reset_in_child(void)
 	executor.wake_fd = -1;
 }
 
-static int start_thread(void) AW_REQUIRES(executor.lock)
-{
-	int err;
-
-	if (executor.running)
-		return 0;
-	if (executor.wake_fd < 0)
-		executor.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (executor.wake_fd < 0)
-		return errno;
-	err = aw_thread_start(executor_run, NULL);
-	executor.running = executor.starting = !err;
-	return err;
-}
-
 int aw_xs_job_start(struct aw_xs_job *job)
 {
-	int err;
+	int err = 0;
 
 	pthread_mutex_lock(&executor.lock);
 	if (!executor.prepared)
 		pthread_atfork(lock_for_fork, unlock_after_fork, reset_in_child);
 	executor.prepared = true;
-	err = start_thread();
+	if (!executor.running) {
+		if (executor.wake_fd < 0)
+			executor.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		err = executor.wake_fd < 0 ? errno : aw_thread_start(executor_run, NULL);
+		executor.running = executor.starting = !err;
+	}
 	if (!err && !job->started) {
 		job->started = true;
 		job->next = executor.jobs;

@@ -123,42 +123,28 @@ static bool drain_out(struct aw_pump *pump)
 	return true;
 }
 
-/*
- * Notes a close with bytes unread after the program had shut down writing, when the pump receives
- * no more from the program.
- */
-static void note_closed_unread(struct aw_pump *pump)
-{
-	int error = 0;
-	socklen_t len = sizeof(error);
-
-	if (!pump->closed_unread && aw_pump_is_closed(pump) &&
-	    getsockopt(pump->far, SOL_SOCKET, SO_ERROR, &error, &len) == 0)
-		pump->closed_unread = error == ECONNRESET;
-}
-
-/* Ends the stream to the peer, once the line has sent what it has taken. Returns whether it did. */
-static bool forward_out_eof(struct aw_pump *pump)
-{
-	if (!aw_pump_resets(pump)) {
-		if (pump->line->ops->owed(pump->line))
-			return false;
-		pump->line->ops->shutdown(pump->line, aw_pump_is_closed(pump));
-	}
-	pump->out.eof_forwarded = true;
-	return true;
-}
-
 bool aw_pump_out(struct aw_pump *pump, short ready, size_t limit)
 {
 	struct aw_pump_way *out = &pump->out;
+	int error = 0;
+	socklen_t len = sizeof(error);
 
 	if (out->len)
 		return drain_out(pump);
-	if (out->eof)
-		note_closed_unread(pump);
-	if (out->eof && !out->eof_forwarded)
-		return forward_out_eof(pump);
+	/* The program may close with bytes unread after it has shut down writing, when the pump receives no more from it. */
+	if (out->eof && !pump->closed_unread && aw_pump_is_closed(pump) &&
+	    getsockopt(pump->far, SOL_SOCKET, SO_ERROR, &error, &len) == 0)
+		pump->closed_unread = error == ECONNRESET;
+	/* The stream to the peer ends once the line has sent what it has taken. */
+	if (out->eof && !out->eof_forwarded) {
+		if (!aw_pump_resets(pump)) {
+			if (pump->line->ops->owed(pump->line))
+				return false;
+			pump->line->ops->shutdown(pump->line, aw_pump_is_closed(pump));
+		}
+		out->eof_forwarded = true;
+		return true;
+	}
 	if (out->eof || out->refused)
 		return false;
 	/* before the connection is established the line takes what a program has left behind */
