@@ -72,43 +72,38 @@ static int refuse_connect(const struct connect_call *call)
 	return aw_fail_with(EPROTONOSUPPORT);
 }
 
-/* Applies the result of libc's connect to sock; may turn an error into success. */
-static void settle_connect(struct aw_sock *sock, int *result, int *err) AW_REQUIRES(aw_fdtab_mutex)
-{
-	/*
-	 * Another thread has started the connection, so the call has succeeded. If the kernel has
-	 * restarted the call, it has met the pair (EINVAL). If the thread woke late, the proxy
-	 * process may have ended the TCP connection in order by then (ECONNABORTED).
-	 */
-	if (*result != 0 && (*err == EINVAL || *err == ECONNABORTED) &&
-	    sock->state != AW_FD_CONNECTING && sock->state != AW_FD_NONE)
-		*result = 0;
-	sock->connect_reported = *result == 0; /* a second connect fails with EISCONN */
-	if (sock->state != AW_FD_CONNECTING)
-		return;
-	if (*result == 0 || *err == EINPROGRESS || *err == EINTR) {
-		aw_registration_widen(sock);
-		return;
-	}
-	aw_registration_narrow(sock);
-	aw_fdtab_set_state(sock, AW_FD_CANDIDATE);
-}
-
 /*
- * Ends the call. Returns whether fd is still the socket that was connected: another thread may have
+ * Ends the call; may turn an error into success. Returns whether fd is still the socket that was connected: another thread may have
  * closed it.
  */
 static bool end_connect(const struct connect_call *call, int *result)
 {
+	struct aw_sock *sock = call->sock;
 	int err = errno;
 	bool ours;
 
 	aw_fdtab_lock();
-	ours = aw_fdtab_get(call->fd) == call->sock;
-	call->sock->caller = NULL;
-	if (call->sock->fds)
-		settle_connect(call->sock, result, &err);
-	aw_fdtab_release(call->sock);
+	ours = aw_fdtab_get(call->fd) == sock;
+	sock->caller = NULL;
+	/*
+	 * Another thread may have started the connection: then the call has succeeded. If the kernel has restarted the call, it has met the
+	 * pair (EINVAL). If the thread woke late, the proxy process may have ended the TCP connection in order by then (ECONNABORTED).
+	 */
+	if (sock->fds) {
+		if (*result != 0 && (err == EINVAL || err == ECONNABORTED) &&
+		    sock->state != AW_FD_CONNECTING && sock->state != AW_FD_NONE)
+			*result = 0;
+		sock->connect_reported = *result == 0; /* a second connect fails with EISCONN */
+	}
+	if (sock->fds && sock->state == AW_FD_CONNECTING) {
+		if (*result == 0 || err == EINPROGRESS || err == EINTR) {
+			aw_registration_widen(sock);
+		} else {
+			aw_registration_narrow(sock);
+			aw_fdtab_set_state(sock, AW_FD_CANDIDATE);
+		}
+	}
+	aw_fdtab_release(sock);
 	aw_fdtab_unlock();
 	errno = err;
 	return ours;

@@ -16,23 +16,6 @@
 #include "xsock/process/registration.h"
 #include "xsock/process/sandbox.h"
 
-/*
- * Changes the events that the kernel reports of sock to those that its start-up needs. While sock connects the kernel also reports
- * POLLOUT, by which the library learns that the connect is over; while a Request is due it reports POLLIN, and not that the program
- * could write. Returns whether there is a change.
- */
-static bool change_events(const struct aw_sock *sock, struct epoll_event *event)
-{
-	uint32_t before = event->events;
-
-	if (sock->state == AW_FD_CONNECTING)
-		event->events |= EPOLLOUT;
-	if (sock->state == AW_FD_PENDING && !sock->error)
-		event->events = (before & ~(uint32_t)(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND)) |
-				EPOLLIN;
-	return event->events != before;
-}
-
 /* Calls libc's epoll_ctl and notes the registration. */
 static int control_fd(int epfd, int op, int fd, struct epoll_event *event)
 {
@@ -44,9 +27,19 @@ static int control_fd(int epfd, int op, int fd, struct epoll_event *event)
 	aw_fdtab_lock();
 	sock = aw_fdtab_get_started(fd);
 	widened = false;
+	/*
+	 * The kernel reports the events that the socket's start-up needs. While it connects these are also POLLOUT, by which the library
+	 * learns that the connect is over; while a Request is due they are POLLIN, and not that the program could write.
+	 */
 	if (event && op != EPOLL_CTL_DEL && sock) {
 		needed = *event;
-		widened = change_events(sock, &needed);
+		if (sock->state == AW_FD_CONNECTING)
+			needed.events |= EPOLLOUT;
+		if (sock->state == AW_FD_PENDING && !sock->error) {
+			needed.events &= ~(uint32_t)(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND);
+			needed.events |= EPOLLIN;
+		}
+		widened = needed.events != event->events;
 	}
 	result = aw_libc()->epoll_ctl(epfd, op, fd, widened ? &needed : event);
 	if (result == 0 && sock && sock->state != AW_FD_BRIDGED && sock->state != AW_FD_FRAMED &&
@@ -111,26 +104,6 @@ AW_WRAPPER int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 }
 
 /*
- * Returns the undecided fd that is registered with the event's data, and the events that the
- * program wants, or -1.
- */
-static int undecided_fd_of(int epfd, const struct epoll_event *event, uint32_t *wanted)
-{
-	struct aw_registration *reg;
-	struct aw_sock *sock;
-	int fd = -1;
-
-	aw_fdtab_lock();
-	reg = aw_registration_find(epfd, event->data, &sock);
-	if (reg) {
-		fd = reg->fd;
-		*wanted = reg->event.events;
-	}
-	aw_fdtab_unlock();
-	return fd;
-}
-
-/*
  * Returns whether the program sees the event, of which this is what it has asked for, and notes that
  * a one-shot one is delivered. A one-shot registration whose event the program does not see is armed
  * again. If the swap came first the program does not see the event: the new registration reports
@@ -155,34 +128,38 @@ static bool take_event(int epfd, const struct epoll_event *event, int fd)
 }
 
 /*
- * fd has become framed. The event may have been due to the MPA Request alone: polls fd for what is
- * there now. A one-shot registration whose event the program does not see is armed again.
- */
-static bool is_for_framed(int epfd, int fd, struct epoll_event *event, uint32_t wanted)
-{
-	struct epoll_event again = { .events = wanted, .data = event->data };
-
-	event->events = (uint16_t)aw_first_io_poll(fd, (short)(wanted & 0xffff), 0);
-	if (!event->events && wanted & EPOLLONESHOT)
-		aw_libc()->epoll_ctl(epfd, EPOLL_CTL_MOD, fd, &again);
-	return event->events;
-}
-
-/*
  * Makes the first I/O on the event's fd, if that is undecided. Returns whether the program sees the
  * event, and removes from it what the program has not asked for.
  */
 static bool is_for_program(int epfd, struct epoll_event *event)
 {
-	uint32_t wanted;
-	int fd = undecided_fd_of(epfd, event, &wanted);
+	struct epoll_event wanted = { .data = event->data };
+	struct aw_registration *reg;
+	struct aw_sock *sock;
+	int fd = -1;
 
+	aw_fdtab_lock();
+	reg = aw_registration_find(epfd, event->data, &sock);
+	if (reg) {
+		fd = reg->fd;
+		wanted.events = reg->event.events;
+	}
+	aw_fdtab_unlock();
 	if (fd < 0)
 		return true;
 	aw_first_io_make(fd, AW_FIRST_POLL, true);
-	if (aw_fdtab_state(fd) == AW_FD_FRAMED)
-		return is_for_framed(epfd, fd, event, wanted);
-	event->events &= aw_first_io_hides(fd) ? 0 : wanted | EPOLLERR | EPOLLHUP;
+
+	/*
+	 * The event of an fd that has become framed may have been due to the MPA Request alone: polls fd for what is there now. A
+	 * one-shot registration whose event the program does not see is armed again.
+	 */
+	if (aw_fdtab_state(fd) == AW_FD_FRAMED) {
+		event->events = (uint16_t)aw_first_io_poll(fd, (short)(wanted.events & 0xffff), 0);
+		if (!event->events && wanted.events & EPOLLONESHOT)
+			aw_libc()->epoll_ctl(epfd, EPOLL_CTL_MOD, fd, &wanted);
+		return event->events;
+	}
+	event->events &= aw_first_io_hides(fd) ? 0 : wanted.events | EPOLLERR | EPOLLHUP;
 	return take_event(epfd, event, fd);
 }
 

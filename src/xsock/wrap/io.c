@@ -202,22 +202,6 @@ AW_WRAPPER FILE *fdopen(int fd, const char *mode)
 }
 AW_WRAPPER_ALIAS(_IO_fdopen, fdopen);
 
-/*
- * Begins the connection without waiting for a client's Request, unless another process may begin it, too. Returns 0, or -1 with
- * errno.
- */
-static int begin_shutdown(int fd)
-{
-	struct aw_sock sock;
-	int result = aw_first_io_make(fd, AW_FIRST_SHUTDOWN, true);
-
-	if (!result || errno != EAGAIN)
-		return result;
-	if (aw_fdtab_look(fd, &sock) && sock.shared)
-		return aw_first_io_make(fd, AW_FIRST_SHUTDOWN, false);
-	return aw_first_io_make(fd, AW_FIRST_HAND_OVER, true);
-}
-
 static int shut_down(int fd, int how)
 {
 	int result = aw_libc()->shutdown(fd, how);
@@ -230,7 +214,7 @@ static int shut_down(int fd, int how)
 /* shutdown does not wait for a connect: it aborts it. */
 static int shut_down_undecided(int fd, int how)
 {
-	struct aw_sock *pin = NULL;
+	struct aw_sock *pin = NULL, sock;
 	bool connects;
 	int result;
 
@@ -242,7 +226,14 @@ static int shut_down_undecided(int fd, int how)
 	aw_first_io_unpin(pin);
 	if (connects)
 		return result;
-	if (begin_shutdown(fd))
+
+	/* The connection begins without waiting for a client's Request, unless another process may begin it, too. */
+	result = aw_first_io_make(fd, AW_FIRST_SHUTDOWN, true);
+	if (result && errno == EAGAIN)
+		result = aw_fdtab_look(fd, &sock) && sock.shared
+				 ? aw_first_io_make(fd, AW_FIRST_SHUTDOWN, false)
+				 : aw_first_io_make(fd, AW_FIRST_HAND_OVER, true);
+	if (result)
 		return -1;
 	return aw_framed_shutdown(fd, how, &result) ? result : shut_down(fd, how);
 }

@@ -37,22 +37,6 @@ static bool import_foreign(int fd, int level, int name)
 	       aw_sockopt_int(fd, SOL_SOCKET, SO_DOMAIN, 0) == AF_UNIX && aw_name_import(fd);
 }
 
-static int get_undecided(int fd, int level, int name, void *value, socklen_t *len)
-{
-	int result, err;
-
-	if (aw_option_is_zero_copy(level, name))
-		return aw_fail_with(ENOPROTOOPT);
-	result = aw_libc()->getsockopt(fd, level, name, value, len);
-	if (result == 0 && level == SOL_SOCKET && name == SO_ERROR) {
-		/* TCP may have reported an errno to the library in place of the program. */
-		err = aw_first_io_take_error(fd);
-		if (err)
-			memcpy(value, &err, *len < sizeof(err) ? *len : sizeof(err));
-	}
-	return result;
-}
-
 static int get_decided(int fd, int level, int name, void *value, socklen_t *len)
 {
 	socklen_t room = len ? *len : 0;
@@ -76,7 +60,7 @@ static int get_decided(int fd, int level, int name, void *value, socklen_t *len)
 AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
 	struct aw_sock *pin;
-	int result;
+	int result, err;
 
 	if (aw_first_io(fd, AW_FIRST_POLL, true))
 		return -1;
@@ -85,7 +69,16 @@ AW_WRAPPER int getsockopt(int fd, int level, int name, void *value, socklen_t *l
 	pin = aw_first_io_pin(fd);
 	if (!pin)
 		return get_decided(fd, level, name, value, len);
-	result = get_undecided(fd, level, name, value, len);
+	if (aw_option_is_zero_copy(level, name))
+		result = aw_fail_with(ENOPROTOOPT);
+	else
+		result = aw_libc()->getsockopt(fd, level, name, value, len);
+	if (result == 0 && level == SOL_SOCKET && name == SO_ERROR) {
+		/* TCP may have reported an errno to the library in place of the program. */
+		err = aw_first_io_take_error(fd);
+		if (err)
+			memcpy(value, &err, *len < sizeof(err) ? *len : sizeof(err));
+	}
 	aw_first_io_unpin(pin);
 	return result;
 }

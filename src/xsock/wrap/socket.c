@@ -56,28 +56,26 @@ AW_WRAPPER int socketpair(int domain, int type, int protocol, int fds[2])
 	return result;
 }
 
-/* Returns whether fd, which listens, is a listener in iWARP mode or in `auto`; like is then its socket. */
-static bool may_listen(int fd, struct aw_sock *like)
-{
-	union aw_address local = { 0 };
-	socklen_t len = sizeof(local);
-
-	if (aw_fdtab_state(fd) != AW_FD_CANDIDATE ||
-	    aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
-		return false;
-	like->mode = aw_mode_of_program(fd, &like->mode_is_set);
-	like->unannounced = like->mode_is_set ? like->mode == AW_XS_AUTO
-					      : aw_mode_may_pair((const struct sockaddr *)&local);
-	return like->mode_is_set ? like->mode != AW_XS_OFF
-				 : aw_mode_may_accept((const struct sockaddr *)&local);
-}
-
 AW_WRAPPER int listen(int fd, int backlog)
 {
 	struct aw_sock like = { .state = AW_FD_LISTENER, .role = AW_ROLE_PASSIVE };
 	int result = aw_libc()->listen(fd, backlog);
+	union aw_address local = { 0 };
+	socklen_t len = sizeof(local);
+	bool may_iwarp;
 
-	if (result != 0 || !may_listen(fd, &like))
+	if (result != 0 || aw_fdtab_state(fd) != AW_FD_CANDIDATE ||
+	    aw_libc()->getsockname(fd, (struct sockaddr *)&local, &len) != 0)
+		return result;
+	like.mode = aw_mode_of_program(fd, &like.mode_is_set);
+	if (like.mode_is_set) {
+		like.unannounced = like.mode == AW_XS_AUTO;
+		may_iwarp = like.mode != AW_XS_OFF;
+	} else {
+		like.unannounced = aw_mode_may_pair((const struct sockaddr *)&local);
+		may_iwarp = aw_mode_may_accept((const struct sockaddr *)&local);
+	}
+	if (!may_iwarp)
 		return result;
 	if (!like.unannounced && aw_mode_records())
 		aw_framed_prepare();
