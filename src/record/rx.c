@@ -208,28 +208,12 @@ static int give_held(struct reader *r, const struct ahead *ahead)
 	return aw_rx_take_last(r->rx, r->fd, &last) == 1 ? 0 : note_fault(r->rx, AW_E_MPA_CLOSED);
 }
 
-/*
- * Reads when an urgent FPDU comes next. A read that has got bytes ends at the mark, as TCP's does; the
- * next read leaves the urgent byte out, or gives it.
- */
-static int read_urgent(struct reader *r, const struct ahead *ahead)
-{
-	bool is_mark = aw_urgent_is_mark(r->rx, r->fd);
-
-	r->at_mark = is_mark && (r->got > 0 || r->goes_on);
-	if (r->at_mark)
-		return 0;
-	r->drained = false;
-	if (is_mark && !r->rx->in_line)
-		return aw_urgent_pass(r->record, r->fd);
-	return ahead->payload > r->to.left ? read_held(r, ahead) : read_whole(r, ahead);
-}
-
 static int read_next(struct reader *r)
 {
 	struct aw_record_rx *rx = r->rx;
 	struct ahead ahead = { 0 };
 	int err = aw_reply_take(r->record, r->fd);
+	bool is_mark;
 
 	if (err)
 		return err;
@@ -239,8 +223,22 @@ static int read_next(struct reader *r)
 	ahead.len = aw_fpdu_len(ahead.payload);
 	if (rx->held)
 		return give_held(r, &ahead);
-	if (aw_urgent_is_front(rx))
-		return read_urgent(r, &ahead);
+
+	/*
+	 * An urgent FPDU comes next. A read that has got bytes ends at the mark, as TCP's does; the next read leaves the urgent byte out, or
+	 * gives it.
+	 */
+	if (aw_urgent_is_front(rx)) {
+		is_mark = aw_urgent_is_mark(rx, r->fd);
+		r->at_mark = is_mark && (r->got > 0 || r->goes_on);
+		if (r->at_mark)
+			return 0;
+		r->drained = false;
+		if (is_mark && !rx->in_line)
+			return aw_urgent_pass(r->record, r->fd);
+		return ahead.payload > r->to.left ? read_held(r, &ahead) : read_whole(r, &ahead);
+	}
+
 	if (ahead.known && rx->have >= ahead.len)
 		return begin_held(r, &ahead);
 	if (ahead.known && ahead.payload > r->to.left)

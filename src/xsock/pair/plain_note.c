@@ -48,31 +48,27 @@ void aw_plain_prepare(void)
 	errno = saved;
 }
 
-/* Returns whether the socket has no note yet: a program may call connect again for what has begun. */
-static bool is_first_note(int fd, enum aw_plain why)
-{
-	struct aw_plain_table *notes;
-	struct stat file;
-	uint64_t before;
-
-	aw_plain_prepare();
-	notes = table;
-	if (!notes || fstat(fd, &file) != 0 || !S_ISSOCK(file.st_mode))
-		return true;
-	before = atomic_exchange(&notes->places[file.st_ino % AW_PLAIN_PLACES],
-				 (uint64_t)file.st_ino << 8 | why);
-	if (before >> 8 == file.st_ino)
-		return false;
-	atomic_fetch_add(&notes->counts[why], 1);
-	return true;
-}
-
 void aw_plain_note(int fd, enum aw_plain why)
 {
 	const struct aw_plain_words *words = &aw_plain_words[why];
+	struct aw_plain_table *notes = NULL;
+	bool is_first = true; /* a program may call connect again for what has begun */
 	int saved = errno;
+	struct stat file;
+	uint64_t before;
 
-	if (aw_sandbox_is_on() || aw_fdtab_is_vfork_child() || is_first_note(fd, why))
+	if (!aw_sandbox_is_on() && !aw_fdtab_is_vfork_child()) {
+		aw_plain_prepare();
+		notes = table;
+	}
+	if (notes && fstat(fd, &file) == 0 && S_ISSOCK(file.st_mode)) {
+		before = atomic_exchange(&notes->places[file.st_ino % AW_PLAIN_PLACES],
+					 (uint64_t)file.st_ino << 8 | why);
+		is_first = before >> 8 != file.st_ino;
+		if (is_first)
+			atomic_fetch_add(&notes->counts[why], 1);
+	}
+	if (is_first)
 		aw_log(AW_LOG_INFO, "fd %d is plain TCP: %s%s%s", fd, words->text,
 		       words->remedy ? ": " : "", words->remedy ? words->remedy : "");
 	errno = saved;
