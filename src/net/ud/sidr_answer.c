@@ -179,17 +179,15 @@ static bool name_local(const struct aw_sidr_service *service, struct aw_sidr_end
 	return true;
 }
 
-static bool is_same(const struct known *known, uint64_t id, const struct sockaddr_storage *peer)
-{
-	return known->id == id && memcmp(&known->peer, peer, sizeof(*peer)) == 0;
-}
-
 static struct known *find(struct aw_sidr_service *service, uint64_t id,
 			  const struct sockaddr_storage *peer) AW_REQUIRES(service->lock)
 {
-	for (uint32_t i = 0; i < KNOWN_MAX; i++)
-		if (is_same(&service->known[i], id, peer))
-			return &service->known[i];
+	for (uint32_t i = 0; i < KNOWN_MAX; i++) {
+		struct known *known = &service->known[i];
+
+		if (known->id == id && memcmp(&known->peer, peer, sizeof(*peer)) == 0)
+			return known;
+	}
 	return NULL;
 }
 
@@ -277,20 +275,6 @@ static void offer(struct aw_sidr_service *service, struct aw_sidr_request *reque
 	free(request);
 }
 
-static void hear(struct aw_sidr_service *service, const struct sidr_msg *msg,
-		 struct aw_sidr_ends *ends)
-{
-	struct aw_sidr_request *request;
-
-	aw_lock(&service->lock);
-	if (!answer_again(service, msg, ends)) {
-		request = make(service, msg, ends);
-		if (request)
-			offer(service, request);
-	}
-	aw_unlock(&service->lock);
-}
-
 static void on_event(struct aw_watch *w, uint32_t events)
 {
 	struct aw_sidr_service *service = (struct aw_sidr_service *)w;
@@ -304,8 +288,16 @@ static void on_event(struct aw_watch *w, uint32_t events)
 
 		if (n < 0)
 			return;
-		if (sidr_parse(octets, (size_t)n, &msg) && msg.kind == SIDR_REQUEST)
-			hear(service, &msg, &ends);
+		if (!sidr_parse(octets, (size_t)n, &msg) || msg.kind != SIDR_REQUEST)
+			continue;
+		aw_lock(&service->lock);
+		if (!answer_again(service, &msg, &ends)) {
+			struct aw_sidr_request *request = make(service, &msg, &ends);
+
+			if (request)
+				offer(service, request);
+		}
+		aw_unlock(&service->lock);
 	}
 }
 

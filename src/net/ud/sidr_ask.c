@@ -91,18 +91,6 @@ static bool is_over(struct aw_sidr_ask *ask, int err)
 	return true;
 }
 
-static void send_question(struct aw_sidr_ask *ask)
-{
-	if (ask->tries++ == AW_SIDR_TRIES_MAX) {
-		finish(ask, ETIMEDOUT, NULL);
-		return;
-	}
-	if (aw_send_now(ask->watch.fd, ask->octets, ask->len) < 0 && is_over(ask, errno))
-		return;
-	aw_watch_deadline(&ask->watch, ask->wait_ms);
-	ask->wait_ms = ask->wait_ms * 2 < WAIT_MS_MAX ? ask->wait_ms * 2 : WAIT_MS_MAX;
-}
-
 /* A connected socket receives only the peer's datagrams; only a reply to this request counts. */
 static void read_answer(struct aw_sidr_ask *ask)
 {
@@ -127,6 +115,16 @@ static void on_event(struct aw_watch *w, uint32_t events)
 
 	if (!ask->done && events & ~AW_WATCH_TIMEOUT)
 		read_answer(ask);
-	if (!ask->done && events & AW_WATCH_TIMEOUT)
-		send_question(ask);
+	if (ask->done || !(events & AW_WATCH_TIMEOUT))
+		return;
+
+	/* The request is sent for the first time, or again. */
+	if (ask->tries++ == AW_SIDR_TRIES_MAX) {
+		finish(ask, ETIMEDOUT, NULL);
+		return;
+	}
+	if (aw_send_now(ask->watch.fd, ask->octets, ask->len) < 0 && is_over(ask, errno))
+		return;
+	aw_watch_deadline(&ask->watch, ask->wait_ms);
+	ask->wait_ms = ask->wait_ms * 2 < WAIT_MS_MAX ? ask->wait_ms * 2 : WAIT_MS_MAX;
 }

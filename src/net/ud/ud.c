@@ -42,29 +42,25 @@ static int create_ud(struct aw_uqp *qp)
 	return qp->ud ? 0 : ENOMEM;
 }
 
-static int open_socket(struct aw_uqp *qp)
-{
-	int err = aw_udsock_get(qp->qpn, &qp->ud->sock);
-
-	if (err)
-		return err;
-	err = aw_cq_join_sock(qp->attr.recv_cq, qp->ud->sock, &aw_udsock_cq_ops);
-	if (err)
-		aw_udsock_put(qp->ud->sock);
-	else
-		aw_udsock_assign(qp->ud->sock, qp->qpn, qp->handle);
-	return err;
-}
-
 static int open_ud(struct aw_uqp *qp)
 {
 	int err = aw_qpn_take(AW_TABLE_NONE, &qp->qpn);
 
 	if (err)
 		return err;
-	err = open_socket(qp);
+	err = aw_udsock_get(qp->qpn, &qp->ud->sock);
 	if (err)
-		aw_qpn_give(qp->qpn);
+		goto give_qpn;
+	err = aw_cq_join_sock(qp->attr.recv_cq, qp->ud->sock, &aw_udsock_cq_ops);
+	if (err)
+		goto put_sock;
+	aw_udsock_assign(qp->ud->sock, qp->qpn, qp->handle);
+	return 0;
+
+put_sock:
+	aw_udsock_put(qp->ud->sock);
+give_qpn:
+	aw_qpn_give(qp->qpn);
 	return err;
 }
 

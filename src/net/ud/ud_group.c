@@ -99,10 +99,13 @@ static void close_group(struct aw_ud_group *group) AW_REQUIRES(lock)
 	free(group);
 }
 
-static int add(struct aw_ud_group *group, struct aw_uqp *qp)
+static int attach(struct aw_uqp *qp, struct aw_ud_group *group) AW_REQUIRES(lock)
 {
-	int err = 0;
+	struct aw_ud *ud = qp->ud;
+	int err = aw_cq_join_sock(qp->attr.recv_cq, group->sock, &aw_udsock_cq_ops);
 
+	if (err)
+		return err;
 	aw_udsock_lock(group->sock);
 	if (group->count == group->room) {
 		uint32_t room = group->room ? group->room * 2 : 4;
@@ -118,28 +121,6 @@ static int add(struct aw_ud_group *group, struct aw_uqp *qp)
 	if (!err)
 		group->qps[group->count++] = qp;
 	aw_udsock_unlock(group->sock);
-	return err;
-}
-
-static void remove_qp(struct aw_ud_group *group, const struct aw_uqp *qp)
-{
-	aw_udsock_lock(group->sock);
-	for (uint32_t i = 0; i < group->count; i++)
-		if (group->qps[i] == qp) {
-			group->qps[i] = group->qps[--group->count];
-			break;
-		}
-	aw_udsock_unlock(group->sock);
-}
-
-static int attach(struct aw_uqp *qp, struct aw_ud_group *group) AW_REQUIRES(lock)
-{
-	struct aw_ud *ud = qp->ud;
-	int err = aw_cq_join_sock(qp->attr.recv_cq, group->sock, &aw_udsock_cq_ops);
-
-	if (err)
-		return err;
-	err = add(group, qp);
 	if (err)
 		aw_cq_leave_sock(qp->attr.recv_cq, group->sock);
 	else
@@ -153,7 +134,13 @@ static void detach(struct aw_uqp *qp, uint32_t index) AW_REQUIRES(lock)
 	struct aw_ud_group *group = ud->groups[index];
 
 	ud->groups[index] = ud->groups[--ud->group_count];
-	remove_qp(group, qp);
+	aw_udsock_lock(group->sock);
+	for (uint32_t i = 0; i < group->count; i++)
+		if (group->qps[i] == qp) {
+			group->qps[i] = group->qps[--group->count];
+			break;
+		}
+	aw_udsock_unlock(group->sock);
 	aw_cq_leave_sock(qp->attr.recv_cq, group->sock);
 	if (group->count == 0)
 		close_group(group);
@@ -248,25 +235,6 @@ static int bind_shared(int fd, const struct sockaddr *addr, socklen_t len)
 	return err;
 }
 
-static int bind_ipv4(int fd, const uint8_t *addr)
-{
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(AW_UD_GROUP_PORT) };
-
-	memcpy(&in.sin_addr, addr + GID_IPV4_AT, sizeof(in.sin_addr));
-	set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
-	return bind_shared(fd, (struct sockaddr *)&in, sizeof(in));
-}
-
-/* A group of link-local scope cannot be bound to without an interface, and there may be several. */
-static int bind_ipv6(int fd)
-{
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(AW_UD_GROUP_PORT) };
-
-	set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-	set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
-	return bind_shared(fd, (struct sockaddr *)&in6, sizeof(in6));
-}
-
 static int join_interface(int fd, const uint8_t *addr, uint32_t ifindex)
 {
 	struct ipv6_mreq in6 = { .ipv6mr_interface = ifindex };
@@ -323,13 +291,27 @@ static int join_all(int fd, const uint8_t *addr)
 
 static int open_socket(const uint8_t *addr, uint32_t ifindex, int *opened)
 {
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(AW_UD_GROUP_PORT) };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(AW_UD_GROUP_PORT) };
 	bool ipv4 = gid_is_ipv4(addr);
 	int fd = socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int err;
 
 	if (fd < 0)
 		return errno;
-	err = ipv4 ? bind_ipv4(fd, addr) : bind_ipv6(fd);
+	if (ipv4) {
+		memcpy(&in.sin_addr, addr + GID_IPV4_AT, sizeof(in.sin_addr));
+		set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+		err = bind_shared(fd, (struct sockaddr *)&in, sizeof(in));
+	} else {
+		/*
+		 * A group of link-local scope cannot be bound to without an interface, and there
+		 * may be several.
+		 */
+		set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+		set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+		err = bind_shared(fd, (struct sockaddr *)&in6, sizeof(in6));
+	}
 	if (!err)
 		err = ifindex ? join_interface(fd, addr, ifindex) : join_all(fd, addr);
 	if (err)
@@ -337,15 +319,6 @@ static int open_socket(const uint8_t *addr, uint32_t ifindex, int *opened)
 	else
 		*opened = fd;
 	return err;
-}
-
-static void tell_refused(const uint8_t *addr, int err)
-{
-	char text[INET6_ADDRSTRLEN] = "";
-
-	inet_ntop(AF_INET6, addr, text, sizeof(text));
-	aw_log(AW_LOG_ERROR, "multicast group %s (udp port %u) cannot be joined: %s", text,
-	       AW_UD_GROUP_PORT, strerror(err));
 }
 
 static int open_group(const uint8_t *addr, uint32_t ifindex, struct aw_ud_group **opened)
@@ -360,7 +333,11 @@ static int open_group(const uint8_t *addr, uint32_t ifindex, struct aw_ud_group 
 	group->generation = aw_fork_generation();
 	err = open_socket(addr, ifindex, &fd);
 	if (err) {
-		tell_refused(addr, err);
+		char text[INET6_ADDRSTRLEN] = "";
+
+		inet_ntop(AF_INET6, addr, text, sizeof(text));
+		aw_log(AW_LOG_ERROR, "multicast group %s (udp port %u) cannot be joined: %s", text,
+		       AW_UD_GROUP_PORT, strerror(err));
 		free(group);
 		return err;
 	}

@@ -72,23 +72,6 @@ static void header(const struct aw_uqp *qp, const struct aw_swqe *wqe, struct ud
 		hdr->flags |= UD_FLAG_SOLICITED;
 }
 
-/* Finds the bytes of a WR; MRs are held until aw_spans_put. */
-static enum aw_error payload(const struct aw_uqp *qp, struct aw_swqe *wqe, struct aw_spans *spans)
-{
-	const struct aw_stretch stretch = {
-		.sge = wqe->sge,
-		.sge_count = wqe->sge_count,
-		.pd = qp->core.pd,
-		.len = wqe->len,
-	};
-
-	if (wqe->flags & AW_WR_INLINE || wqe->len == 0) {
-		aw_spans_own(spans, wqe->data, wqe->len);
-		return AW_OK;
-	}
-	return aw_spans_hold(&qp->core, &stretch, spans);
-}
-
 /*
  * C10-93.1.1 of the InfiniBand specification: a message that is longer than the MTU is not sent,
  * which is no error. The first one is logged, because the program's author should know.
@@ -170,12 +153,20 @@ static enum ud_outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
 
 static enum ud_outcome send_one(struct aw_uqp *qp, struct aw_swqe *wqe) AW_REQUIRES(qp->lock)
 {
+	const struct aw_stretch stretch = {
+		.sge = wqe->sge,
+		.sge_count = wqe->sge_count,
+		.pd = qp->core.pd,
+		.len = wqe->len,
+	};
 	struct aw_spans spans;
 	enum ud_outcome outcome;
 
 	if (is_too_long(qp, wqe))
 		return SENT;
-	if (payload(qp, wqe, &spans))
+	if (wqe->flags & AW_WR_INLINE || wqe->len == 0)
+		aw_spans_own(&spans, wqe->data, wqe->len);
+	else if (aw_spans_hold(&qp->core, &stretch, &spans))
 		return FAILED;
 	outcome = hand_over(qp, wqe, &spans);
 	aw_spans_put(&qp->core, &spans);

@@ -141,9 +141,18 @@ int aw_udsock_create(int fd, aw_udsock_fn *deliver, void *arg, struct aw_udsock 
 	return err;
 }
 
-/* In the child of a fork a thread of the parent may hold the locks, so they are left alone. */
-static void destroy(struct aw_udsock *sock)
+void aw_udsock_put(struct aw_udsock *sock)
 {
+	aw_lock(&lock);
+	bool last = --sock->refs == 0;
+
+	if (last && sock->port)
+		TAILQ_REMOVE(&socks, sock, entry);
+	aw_unlock(&lock);
+	if (!last)
+		return;
+
+	/* In the child of a fork a thread of the parent may hold the locks, so they are left alone. */
 	if (sock->generation == aw_fork_generation()) {
 		aw_watch_remove_wait(&sock->watch);
 		pthread_mutex_destroy(&sock->lock);
@@ -154,18 +163,6 @@ static void destroy(struct aw_udsock *sock)
 	if (sock->owns_fd)
 		aw_close_now(sock->fd);
 	release(sock);
-}
-
-void aw_udsock_put(struct aw_udsock *sock)
-{
-	aw_lock(&lock);
-	bool last = --sock->refs == 0;
-
-	if (last && sock->port)
-		TAILQ_REMOVE(&socks, sock, entry);
-	aw_unlock(&lock);
-	if (last)
-		destroy(sock);
 }
 
 void aw_udsock_fork_prepare(void) AW_ACQUIRE(lock)

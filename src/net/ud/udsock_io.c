@@ -18,43 +18,25 @@ static int set(const struct aw_udsock *sock, int level, int option, int value)
 	return setsockopt(sock->fd, level, option, &value, sizeof(value)) == 0 ? 0 : errno;
 }
 
-/* Where the path has a smaller MTU, IP fragments the datagram. */
-static int prepare_ipv4(const struct aw_udsock *sock)
-{
-	set(sock, IPPROTO_IP, IP_RECVTTL, 1);
-	set(sock, IPPROTO_IP, IP_RECVTOS, 1);
-	set(sock, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT);
-	return sock->family == AF_INET ? set(sock, IPPROTO_IP, IP_PKTINFO, 1) : 0;
-}
-
-static int prepare_ipv6(const struct aw_udsock *sock)
-{
-	set(sock, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
-	set(sock, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-	set(sock, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DONT);
-	return set(sock, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
-}
-
 int aw_udsock_prepare(struct aw_udsock *sock)
 {
 	socklen_t len = sizeof(sock->family);
-	int err;
 
 	if (getsockopt(sock->fd, SOL_SOCKET, SO_DOMAIN, &sock->family, &len) != 0)
 		return errno;
 	/* More than the system's limit needs CAP_NET_ADMIN. */
 	if (set(sock, SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER) != 0)
 		set(sock, SOL_SOCKET, SO_RCVBUF, RECEIVE_BUFFER);
-	err = prepare_ipv4(sock);
-	return err || sock->family == AF_INET ? err : prepare_ipv6(sock);
-}
-
-static void read_address(uint8_t *to, const struct sockaddr_storage *from)
-{
-	if (from->ss_family == AF_INET)
-		gid_of_ipv4(to, &((const struct sockaddr_in *)from)->sin_addr);
-	else
-		memcpy(to, &((const struct sockaddr_in6 *)from)->sin6_addr, GID_LEN);
+	set(sock, IPPROTO_IP, IP_RECVTTL, 1);
+	set(sock, IPPROTO_IP, IP_RECVTOS, 1);
+	/* Where the path has a smaller MTU, IP fragments the datagram. */
+	set(sock, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT);
+	if (sock->family == AF_INET)
+		return set(sock, IPPROTO_IP, IP_PKTINFO, 1);
+	set(sock, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+	set(sock, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+	set(sock, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DONT);
+	return set(sock, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
 }
 
 /* The kernel gives one byte for some of these values and an int for others. */
@@ -100,8 +82,13 @@ static void read_ipv6(const struct cmsghdr *c, struct ud_route *route)
 
 static void read_route(struct msghdr *msg, struct ud_route *route)
 {
+	const struct sockaddr_storage *from = msg->msg_name;
+
 	memset(route, 0, sizeof(*route));
-	read_address(route->src, msg->msg_name);
+	if (from->ss_family == AF_INET)
+		gid_of_ipv4(route->src, &((const struct sockaddr_in *)from)->sin_addr);
+	else
+		memcpy(route->src, &((const struct sockaddr_in6 *)from)->sin6_addr, GID_LEN);
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		if (c->cmsg_level == IPPROTO_IP)
 			read_ipv4(c, route);
@@ -195,28 +182,23 @@ static void add_control(struct msghdr *msg, int level, int type, const void *dat
 	msg->msg_controllen += CMSG_SPACE(len);
 }
 
-static void add_source(int family, const struct aw_ah *ah, struct msghdr *msg)
-{
-	struct in6_pktinfo in6 = { .ipi6_ifindex = leaves_by(ah) };
-	struct in_pktinfo in = { .ipi_ifindex = (int)leaves_by(ah) };
-
-	if (family == AF_INET) {
-		memcpy(&in.ipi_spec_dst, ah->src + GID_IPV4_AT, sizeof(in.ipi_spec_dst));
-		add_control(msg, IPPROTO_IP, IP_PKTINFO, &in, sizeof(in));
-	} else {
-		memcpy(&in6.ipi6_addr, ah->src, GID_LEN);
-		add_control(msg, IPPROTO_IPV6, IPV6_PKTINFO, &in6, sizeof(in6));
-	}
-}
-
 static void add_controls(int family, const struct aw_ah *ah, struct msghdr *msg)
 {
-	bool ipv4 = gid_is_ipv4(ah->dst);
+	bool ipv4 = gid_is_ipv4(ah->dst), has_source = !gid_is_zero(ah->src);
 	int level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
 	int tclass = ah->traffic_class, hops = ah->hop_limit;
 
-	if (!gid_is_zero(ah->src))
-		add_source(family, ah, msg);
+	if (has_source && family == AF_INET) {
+		struct in_pktinfo in = { .ipi_ifindex = (int)leaves_by(ah) };
+
+		memcpy(&in.ipi_spec_dst, ah->src + GID_IPV4_AT, sizeof(in.ipi_spec_dst));
+		add_control(msg, IPPROTO_IP, IP_PKTINFO, &in, sizeof(in));
+	} else if (has_source) {
+		struct in6_pktinfo in6 = { .ipi6_ifindex = leaves_by(ah) };
+
+		memcpy(&in6.ipi6_addr, ah->src, GID_LEN);
+		add_control(msg, IPPROTO_IPV6, IPV6_PKTINFO, &in6, sizeof(in6));
+	}
 	if (tclass)
 		add_control(msg, level, ipv4 ? IP_TOS : IPV6_TCLASS, &tclass, sizeof(tclass));
 	if (hops && ud_addr_is_multicast(ah->dst))
