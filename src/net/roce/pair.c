@@ -65,29 +65,21 @@ bool aw_pair_is_from(const struct pair *request, const struct sockaddr_storage *
 	return !memcmp(gid, request->src_gid, GID_LEN);
 }
 
-static bool is_on_link(const struct aw_pair_end *end, const struct sockaddr_storage *from)
-{
-	return !gid_is_link_local(end->gid) || !end->scope ||
-	       ((const struct sockaddr_in6 *)from)->sin6_scope_id == end->scope;
-}
-
 enum pair_answer aw_pair_match(const struct aw_pair *told, const struct pair *request,
 			       const struct sockaddr_storage *from)
 {
+	const struct aw_pair_end *remote = &told->remote;
+
 	if (request->dst_qpn != told->local.qpn)
 		return PAIR_NO_QP;
-	if (request->src_qpn != told->remote.qpn ||
-	    memcmp(request->src_gid, told->remote.gid, GID_LEN) != 0 ||
-	    !is_on_link(&told->remote, from))
+	if (request->src_qpn != remote->qpn || memcmp(request->src_gid, remote->gid, GID_LEN) != 0)
+		return PAIR_OTHER_PEER;
+
+	/* The same link-local address may exist on another link. */
+	if (gid_is_link_local(remote->gid) && remote->scope &&
+	    ((const struct sockaddr_in6 *)from)->sin6_scope_id != remote->scope)
 		return PAIR_OTHER_PEER;
 	return PAIR_OK;
-}
-
-static enum aw_pair_verdict judge_call(enum aw_pair_phase phase, const struct aw_pair *told)
-{
-	bool ours_stays = phase == AW_PAIR_ASKED && aw_pair_is_caller(told);
-
-	return ours_stays ? AW_PAIR_HOLD : AW_PAIR_ACCEPT;
 }
 
 enum aw_pair_verdict aw_pair_judge(enum aw_pair_phase phase, const struct aw_pair *told,
@@ -104,5 +96,9 @@ enum aw_pair_verdict aw_pair_judge(enum aw_pair_phase phase, const struct aw_pai
 	case AW_PAIR_ASKED:
 		break;
 	}
-	return aw_pair_match(told, request, from) ? AW_PAIR_REJECT : judge_call(phase, told);
+	if (aw_pair_match(told, request, from))
+		return AW_PAIR_REJECT;
+	bool ours_stays = phase == AW_PAIR_ASKED && aw_pair_is_caller(told);
+
+	return ours_stays ? AW_PAIR_HOLD : AW_PAIR_ACCEPT;
 }

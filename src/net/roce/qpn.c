@@ -141,32 +141,26 @@ void aw_qpn_give(uint32_t qpn)
 	}
 }
 
-/* The handle of the RC QP with that number of a port; AW_TABLE_NONE when there is none. */
-static uint32_t handle_find(uint32_t qpn)
+struct aw_uqp *aw_qpn_get(uint32_t qpn)
 {
 	uint32_t handle = AW_TABLE_NONE;
+	struct aw_uqp *qp;
 	struct port *port;
 
+	if (!aw_persona_is_roce())
+		return qpn < AW_QPN_FIRST ? NULL : aw_uqp_at(qpn - AW_QPN_FIRST);
 	aw_lock(&lock);
 	port = port_find(qpn);
 	if (port)
 		handle = port->numbers[qpn % AW_QPN_OF_PORT].handle;
 	aw_unlock(&lock);
-	return handle;
-}
 
-struct aw_uqp *aw_qpn_get(uint32_t qpn)
-{
-	if (aw_persona_is_roce()) {
-		/* The QP may be destroyed meanwhile, and its handle be another one's. */
-		struct aw_uqp *qp = aw_uqp_at(handle_find(qpn));
-
-		if (!qp || qp->qpn == qpn)
-			return qp;
-		aw_uqp_put(qp);
-		return NULL;
-	}
-	return qpn < AW_QPN_FIRST ? NULL : aw_uqp_at(qpn - AW_QPN_FIRST);
+	/* The QP may be destroyed meanwhile, and its handle be another one's. */
+	qp = aw_uqp_at(handle);
+	if (!qp || qp->qpn == qpn)
+		return qp;
+	aw_uqp_put(qp);
+	return NULL;
 }
 
 int aw_qpn_udp(uint32_t qpn)
@@ -222,42 +216,27 @@ static int bind_both(int family, struct port *port)
 	return -port->udp_fd;
 }
 
-/* A host may be without IPv6. */
-static int bind_some(struct port *port)
-{
-	int err = EADDRINUSE;
-
-	for (int i = 0; i < TRIES_MAX && err == EADDRINUSE; i++) {
-		err = bind_both(AF_INET6, port);
-		if (err == EAFNOSUPPORT || err == EADDRNOTAVAIL)
-			err = bind_both(AF_INET, port);
-	}
-	return err;
-}
-
-static int port_listen(struct port *port)
-{
-	struct aw_mpa_local local;
-	int err = aw_rc_mpa_local(&local);
-
-	if (err)
-		return err;
-	return aw_listener_create(port->tcp_fd, BACKLOG, &local, aw_rc_on_request, port,
-				  &port->listener);
-}
-
 static int port_open(struct port **opened)
 {
 	struct port *port = calloc(1, sizeof(*port));
-	int err;
+	struct aw_mpa_local local;
+	int err = EADDRINUSE;
 
 	if (!port)
 		return ENOMEM;
 	port->generation = aw_fork_generation();
-	err = bind_some(port);
+	for (int i = 0; i < TRIES_MAX && err == EADDRINUSE; i++) {
+		err = bind_both(AF_INET6, port);
+		/* A host may be without IPv6. */
+		if (err == EAFNOSUPPORT || err == EADDRNOTAVAIL)
+			err = bind_both(AF_INET, port);
+	}
 	if (err)
 		goto free_port;
-	err = port_listen(port);
+	err = aw_rc_mpa_local(&local);
+	if (!err)
+		err = aw_listener_create(port->tcp_fd, BACKLOG, &local, aw_rc_on_request, port,
+					 &port->listener);
 	if (err)
 		goto close_fds;
 	*opened = port;

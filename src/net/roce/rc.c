@@ -63,11 +63,13 @@ void aw_rc_sweep(struct aw_rc_litter *litter)
 		aw_conn_destroy(litter->conns[--litter->count]);
 }
 
-/* Ends connecting, and waits for the rc's events, so the caller holds no lock. */
-static void end_rc(struct aw_rc *rc)
+/* Waits for the rc's events, so the caller holds no lock. */
+static void close_rc(struct aw_uqp *qp)
 {
 	struct aw_rc_litter litter = { .count = 0 };
+	struct aw_rc *rc = qp->rc;
 
+	aw_qpn_give(qp->qpn);
 	aw_lock(&rc->lock);
 	rc->ended = true;
 	rc->phase = AW_PAIR_OVER;
@@ -76,12 +78,6 @@ static void end_rc(struct aw_rc *rc)
 	aw_unlock(&rc->lock);
 	aw_rc_sweep(&litter);
 	aw_watch_remove_wait(&rc->watch);
-}
-
-static void close_rc(struct aw_uqp *qp)
-{
-	aw_qpn_give(qp->qpn);
-	end_rc(qp->rc);
 }
 
 static void destroy_rc(struct aw_uqp *qp)
@@ -278,10 +274,13 @@ static void follow_qp(struct aw_uqp *qp)
  * The peer may have been reset and may connect again. On InfiniBand an end of an unused stream
  * would not be noticed, so the QP goes back to waiting.
  */
-static bool recall(struct aw_uqp *qp)
+static void look_after_stream(struct aw_rc *rc, struct aw_rc_litter *litter) AW_REQUIRES(rc->lock)
 {
+	struct aw_uqp *qp = rc->qp;
 	bool unused;
 
+	if (rc->phase != AW_PAIR_JOINED)
+		return;
 	aw_lock(&qp->lock);
 	unused = ended_unused(qp);
 	if (unused) {
@@ -294,12 +293,7 @@ static bool recall(struct aw_uqp *qp)
 		follow_qp(qp);
 	}
 	aw_unlock(&qp->lock);
-	return unused;
-}
-
-static void look_after_stream(struct aw_rc *rc, struct aw_rc_litter *litter) AW_REQUIRES(rc->lock)
-{
-	if (rc->phase != AW_PAIR_JOINED || !recall(rc->qp))
+	if (!unused)
 		return;
 	rc->phase = AW_PAIR_WAITING;
 	if (!aw_rc_answer_held(rc, litter))

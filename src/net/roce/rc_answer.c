@@ -82,17 +82,6 @@ static void reject_held(struct aw_rc *rc, struct aw_rc_held *held, enum pair_ans
 }
 
 /*
- * The files that the ports' listeners may hold; rdma_cm's listeners have the rest
- * (rdmacm/listen.c).
- */
-static bool has_files(void)
-{
-	uint64_t most = (uint64_t)aw_listener_files(AW_FILES_REQUESTS) * aw_qpn_ports();
-
-	return atomic_load_explicit(&held_count, memory_order_relaxed) < most;
-}
-
-/*
  * A place for one more Request: a free one when the process has a file for it, else that of the
  * oldest Request, which is rejected. NULL: there is none.
  */
@@ -109,8 +98,16 @@ static struct aw_rc_held *place_for(struct aw_rc *rc, struct aw_rc_litter *litte
 		else if (!oldest || held->until_ns < oldest->until_ns)
 			oldest = held;
 	}
-	if (free_one && has_files())
-		return free_one;
+	if (free_one) {
+		/*
+		 * The files that the ports' listeners may hold; rdma_cm's listeners have the rest
+		 * (rdmacm/listen.c).
+		 */
+		uint64_t most = (uint64_t)aw_listener_files(AW_FILES_REQUESTS) * aw_qpn_ports();
+
+		if (atomic_load_explicit(&held_count, memory_order_relaxed) < most)
+			return free_one;
+	}
 	if (oldest)
 		reject_held(rc, oldest, PAIR_BUSY, litter);
 	return oldest;
@@ -235,18 +232,6 @@ void aw_rc_drop_held(struct aw_rc *rc, struct aw_rc_litter *litter)
 			take_out(rc, &rc->held[i], litter);
 }
 
-/* Reads which QP the Request is for, and checks that it comes from the address that it names. */
-static enum pair_answer read_request(const struct aw_conn *conn, struct pair *request)
-{
-	const struct aw_conn_info *info = aw_conn_info(conn);
-
-	if (!info->result.pd || !pair_get(info->result.pd, info->result.pd_len, request)) {
-		*request = (struct pair){ .answer = PAIR_MALFORMED };
-		return PAIR_MALFORMED;
-	}
-	return aw_pair_is_from(request, &info->peer) ? PAIR_OK : PAIR_ADDRESS;
-}
-
 static void take_request(struct aw_rc *rc, struct aw_conn *conn, const struct pair *request)
 {
 	struct aw_rc_litter litter = { .count = 0 };
@@ -280,19 +265,28 @@ static void take_request(struct aw_rc *rc, struct aw_conn *conn, const struct pa
 
 void aw_rc_on_request(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 {
+	const struct aw_conn_info *info = aw_conn_info(conn);
+	enum pair_answer answer = PAIR_NO_QP;
+	struct aw_uqp *qp = NULL;
 	struct pair request;
-	enum pair_answer answer = read_request(conn, &request);
-	struct aw_uqp *qp = answer ? NULL : aw_qpn_get(request.dst_qpn);
 
 	(void)arg;
 	(void)event;
+	if (!info->result.pd || !pair_get(info->result.pd, info->result.pd_len, &request)) {
+		request = (struct pair){ .answer = PAIR_MALFORMED };
+		answer = PAIR_MALFORMED;
+	} else if (!aw_pair_is_from(&request, &info->peer)) {
+		answer = PAIR_ADDRESS;
+	} else {
+		qp = aw_qpn_get(request.dst_qpn);
+	}
 	if (qp) {
 		take_request(qp->rc, conn, &request);
 		aw_uqp_put(qp);
 		return;
 	}
 	aw_log(AW_LOG_INFO, "a call for qp 0x%x from %s rejected", request.dst_qpn,
-	       aw_addr_text(&aw_conn_info(conn)->peer).text);
-	reject(conn, &request, answer ? answer : PAIR_NO_QP);
+	       aw_addr_text(&info->peer).text);
+	reject(conn, &request, answer);
 	aw_conn_destroy(conn);
 }

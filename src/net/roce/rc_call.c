@@ -236,17 +236,6 @@ static void on_call(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 }
 
 /*
- * TCP's handshake with itself is complete when connect returns, though connect may return
- * EINPROGRESS.
- */
-static int connect_mirror(int fd, const struct sockaddr *addr)
-{
-	if (aw_connect_now(fd, addr, aw_addr_len(addr)) != 0 && errno != EINPROGRESS)
-		return errno;
-	return aw_poll_now(fd, POLLOUT) == POLLOUT ? 0 : ECONNABORTED;
-}
-
-/*
  * Connects a TCP socket to itself, so that it receives what it sends: local and peer port are the
  * same one, which the kernel chooses.
  */
@@ -255,15 +244,22 @@ static int open_mirror(const struct aw_pair_end *local, int *out)
 	struct sockaddr_storage addr;
 	struct sockaddr *sa = (struct sockaddr *)&addr;
 	socklen_t len;
-	int fd, err;
+	int fd, err = 0;
 
 	aw_pair_address(local, 0, &addr);
 	len = aw_addr_len(sa);
 	fd = socket(addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
 	if (fd < 0)
 		return errno;
-	err = bind(fd, sa, len) == 0 && getsockname(fd, sa, &len) == 0 ? connect_mirror(fd, sa)
-								       : errno;
+	/*
+	 * TCP's handshake with itself is complete when connect returns, though connect may return
+	 * EINPROGRESS.
+	 */
+	if (bind(fd, sa, len) != 0 || getsockname(fd, sa, &len) != 0 ||
+	    (aw_connect_now(fd, sa, aw_addr_len(sa)) != 0 && errno != EINPROGRESS))
+		err = errno;
+	else if (aw_poll_now(fd, POLLOUT) != POLLOUT)
+		err = ECONNABORTED;
 	if (err)
 		aw_close_now(fd);
 	else
