@@ -79,23 +79,11 @@ static void begin(int64_t now)
 	news.state++;
 }
 
-/* True when there was a message. ENOBUFS: the socket has dropped some. */
-static bool drain(void)
-{
-	bool any = false;
-	char octet;
-
-	for (int i = 0; i < DRAIN_MAX; i++) {
-		if (aw_recv_now(news.fd, &octet, sizeof(octet), 0) < 0 && errno != ENOBUFS)
-			break;
-		any = true;
-	}
-	return any;
-}
-
 uint64_t aw_ifnews_state(void)
 {
 	int64_t now = aw_clock_ns(CLOCK_MONOTONIC_COARSE);
+	bool any = false;
+	char octet;
 
 	if (now >= own_ns_until)
 		own_ns_look(now);
@@ -105,7 +93,13 @@ uint64_t aw_ifnews_state(void)
 		begin(now);
 	if (!news.open)
 		return 0;
-	if (drain())
+	for (int i = 0; i < DRAIN_MAX; i++) {
+		/* ENOBUFS: the socket has dropped some messages. */
+		if (aw_recv_now(news.fd, &octet, sizeof(octet), 0) < 0 && errno != ENOBUFS)
+			break;
+		any = true;
+	}
+	if (any)
 		news.state++;
 	return news.state;
 }

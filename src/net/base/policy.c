@@ -109,24 +109,6 @@ __attribute__((format(printf, 3, 4))) static bool refuse(char *why, struct aw_sl
 	return false;
 }
 
-static bool find_key(struct aw_slice name, enum key *key)
-{
-	for (*key = 0; *key < KEYS; (*key)++) {
-		if (aw_slice_equals(name, keys[*key].name))
-			return true;
-	}
-	return false;
-}
-
-static const struct word *find_word(const struct word *words, struct aw_slice text)
-{
-	for (; words->name; words++) {
-		if (aw_slice_equals(text, words->name))
-			return words;
-	}
-	return NULL;
-}
-
 /* Reads one word, or several joined with '+', none of them twice. */
 static bool read_value(enum key key, struct aw_slice text, uint8_t *value)
 {
@@ -136,9 +118,11 @@ static bool read_value(enum key key, struct aw_slice text, uint8_t *value)
 	while (more) {
 		struct aw_slice rest = text;
 		struct aw_slice part = keys[key].many ? aw_slice_cut(&rest, '+') : text;
-		const struct word *word = find_word(keys[key].words, part);
+		const struct word *word = keys[key].words;
 
-		if (!word || (keys[key].many && (*value & word->value)))
+		while (word->name && !aw_slice_equals(part, word->name))
+			word++;
+		if (!word->name || (keys[key].many && (*value & word->value)))
 			return false;
 		*value |= word->value;
 		more = keys[key].many && part.len < text.len;
@@ -151,9 +135,11 @@ static bool read_item(struct aw_slice item, struct values *values, char *why)
 {
 	struct aw_slice value = item;
 	struct aw_slice name = aw_slice_cut(&value, '=');
-	enum key key;
+	enum key key = 0;
 
-	if (!find_key(name, &key))
+	while (key < KEYS && !aw_slice_equals(name, keys[key].name))
+		key++;
+	if (key == KEYS)
 		return refuse(why, item,
 			      "no such key; allowed are markers, crc, revision, p2p, rtr, "
 			      "extensions, ird_ord, each as key=value");
@@ -231,14 +217,6 @@ void aw_policy_print_rtr(uint8_t mask, char *text)
 		strcpy(text, "none");
 }
 
-/* False for settings that revision 1 cannot express, so that the text can be read back. */
-static bool is_said(enum key key, const struct values *values)
-{
-	bool enhanced = key == P2P || key == RTR || key == EXTENSIONS;
-
-	return !enhanced || values->of[REVISION] > 1;
-}
-
 void aw_policy_print(const struct aw_policy *policy, char *text)
 {
 	struct values values;
@@ -246,7 +224,10 @@ void aw_policy_print(const struct aw_policy *policy, char *text)
 
 	to_values(policy, &values);
 	for (enum key key = 0; key < KEYS; key++) {
-		if (!is_said(key, &values))
+		bool enhanced = key == P2P || key == RTR || key == EXTENSIONS;
+
+		/* Revision 1 cannot express these settings; without them the text can be read back. */
+		if (enhanced && values.of[REVISION] <= 1)
 			continue;
 		at += (size_t)sprintf(text + at, "%s%s=", at ? "," : "", keys[key].name);
 		at += print_value(key, values.of[key], text + at);

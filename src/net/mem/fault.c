@@ -96,32 +96,6 @@ static struct kept *next_of(struct fault *fault, const siginfo_t *info, uintptr_
 	return &fault->kept[again ? 0 : latest];
 }
 
-/*
- * Ends the process as the kernel does by default: at the fault itself, once the handler has
- * returned.
- */
-static void end_process(int sig, const siginfo_t *info)
-{
-	struct sigaction action = { .sa_handler = SIG_DFL };
-
-	sigaction(sig, &action, NULL);
-	if (!is_synchronous(sig, info))
-		raise(sig);
-}
-
-/*
- * Blocks what the kernel would block for this handler. The return from our handler restores the
- * thread's mask.
- */
-static void block_as(int sig, const struct sigaction *action)
-{
-	sigset_t mask = action->sa_mask;
-
-	if (!(action->sa_flags & SA_NODEFER))
-		sigaddset(&mask, sig);
-	pthread_sigmask(SIG_BLOCK, &mask, NULL);
-}
-
 static bool is_default(struct kept *kept)
 {
 	const struct sigaction *action = &kept->action;
@@ -142,9 +116,17 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 	passed.depth = depth;
 	/* A fault cannot be ignored. */
 	if (is_default(kept) || (ignores && is_synchronous(sig, info))) {
-		end_process(sig, info);
+		/* The process ends as by the kernel's default: at the fault itself, once the handler has returned. */
+		sigaction(sig, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+		if (!is_synchronous(sig, info))
+			raise(sig);
 	} else if (!ignores) {
-		block_as(sig, action);
+		/* Blocks what the kernel would; the return from our handler restores the thread's mask. */
+		sigset_t mask = action->sa_mask;
+
+		if (!(action->sa_flags & SA_NODEFER))
+			sigaddset(&mask, sig);
+		pthread_sigmask(SIG_BLOCK, &mask, NULL);
 		if (action->sa_flags & SA_SIGINFO)
 			action->sa_sigaction(sig, info, context);
 		else
@@ -186,17 +168,6 @@ static bool keep(struct fault *fault, const struct sigaction *action) AW_REQUIRE
 	return true;
 }
 
-/*
- * Our handler restarts an interrupted call as the program's would. Without a handler no call is
- * interrupted.
- */
-static int restart_flag(const struct sigaction *action)
-{
-	bool handles = action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
-
-	return handles ? action->sa_flags & SA_RESTART : SA_RESTART;
-}
-
 /* SA_NODEFER: a jump out of the handler leaves no signal blocked. */
 static void watch(struct fault *fault) AW_REQUIRES(lock)
 {
@@ -205,7 +176,14 @@ static void watch(struct fault *fault) AW_REQUIRES(lock)
 
 	if (sigaction(fault->sig, NULL, &now) != 0 || is_ours(&now) || !keep(fault, &now))
 		return;
-	ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | restart_flag(&now);
+	/*
+	 * Our handler restarts an interrupted call as the program's would. Without a handler no call
+	 * is interrupted.
+	 */
+	bool handles = now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN;
+
+	ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER |
+			(handles ? now.sa_flags & SA_RESTART : SA_RESTART);
 	sigaction(fault->sig, &ours, NULL);
 }
 

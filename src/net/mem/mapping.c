@@ -62,16 +62,6 @@ bool aw_mapping_reach(const uint8_t *at, size_t len, bool write)
 	return populate(at, len, write) || !aw_mapping_can_tell();
 }
 
-/*
- * Checks only the last page of a file's mapping: no other page lies further behind the file's end.
- */
-static int check_piece(const struct query *q, uintptr_t last, bool write)
-{
-	if (q->inode == 0)
-		return 0;
-	return aw_mapping_reach((const uint8_t *)last, 1, write) ? 0 : EFAULT;
-}
-
 /* Checks one mapping after the other. ENOTTY: the kernel does not know the ioctl. */
 static int check_mappings(int maps, uintptr_t at, uintptr_t last, bool write)
 {
@@ -81,34 +71,23 @@ static int check_mappings(int maps, uintptr_t at, uintptr_t last, bool write)
 			.flags = write ? QUERY_WRITABLE : QUERY_READABLE,
 			.addr = at,
 		};
-		int err;
 
 		if (ioctl(maps, QUERY, &q) != 0)
 			return errno == ENOENT ? EFAULT : ENOTTY;
-		err = check_piece(&q, q.end - 1 < last ? q.end - 1 : last, write);
-		if (err || q.end - 1 >= last)
-			return err;
+		/* Of a file's mapping only the last page: no other one lies further behind the file's end. */
+		uintptr_t end = q.end - 1 < last ? q.end - 1 : last;
+
+		if (q.inode != 0 && !aw_mapping_reach((const uint8_t *)end, 1, write))
+			return EFAULT;
+		if (q.end - 1 >= last)
+			return 0;
 		at = q.end;
 	}
 }
 
-/* Touching every page of a large region would in effect pin its memory. */
-static int check_ends(const uint8_t *at, size_t len, bool write)
-{
-	uintptr_t first = page_of((uintptr_t)at), last = page_of((uintptr_t)at + len - 1);
-
-	/*
-	 * msync writes nothing back here; it only walks the mappings and fails with ENOMEM on a
-	 * hole.
-	 */
-	if (msync((void *)first, last - first + 1, MS_ASYNC) != 0)
-		return EFAULT;
-	return aw_mapping_reach(at, 1, write) && aw_mapping_reach(at + len - 1, 1, write) ? 0
-											  : EFAULT;
-}
-
 int aw_mapping_check(const uint8_t *at, size_t len, bool write)
 {
+	uintptr_t first, last;
 	int maps, err = ENOTTY;
 
 	if (len == 0)
@@ -119,5 +98,17 @@ int aw_mapping_check(const uint8_t *at, size_t len, bool write)
 		err = check_mappings(maps, (uintptr_t)at, (uintptr_t)at + len - 1, write);
 		aw_close_now(maps);
 	}
-	return err == ENOTTY ? check_ends(at, len, write) : err;
+	if (err != ENOTTY)
+		return err;
+
+	/*
+	 * Touching every page of a large region would in effect pin its memory. msync writes
+	 * nothing back here; it only walks the mappings and fails with ENOMEM on a hole.
+	 */
+	first = page_of((uintptr_t)at);
+	last = page_of((uintptr_t)at + len - 1);
+	if (msync((void *)first, last - first + 1, MS_ASYNC) != 0 ||
+	    !aw_mapping_reach(at, 1, write) || !aw_mapping_reach(at + len - 1, 1, write))
+		return EFAULT;
+	return 0;
 }

@@ -172,22 +172,21 @@ static struct aw_stage *move_rest(struct aw_stage *to, struct aw_stage *from)
 	return to;
 }
 
-static bool has_places(void)
-{
-	aw_lock(&lock);
-	bool has = large_out < AW_STAGES_LARGE_MAX;
-
-	aw_unlock(&lock);
-	return has;
-}
-
-/* While large stages are left, emptying one is not worth the copy. */
 struct aw_stage *aw_stage_keep(struct aw_stage *stage)
 {
 	struct aw_stage *tight;
 
-	if (stage->len > AW_STAGE_COPY_MAX || (stage->size == AW_STAGE_BYTES && has_places()))
+	if (stage->len > AW_STAGE_COPY_MAX)
 		return stage;
+	if (stage->size == AW_STAGE_BYTES) {
+		aw_lock(&lock);
+		bool has_places = large_out < AW_STAGES_LARGE_MAX;
+
+		aw_unlock(&lock);
+		/* While large stages are left, emptying one is not worth the copy. */
+		if (has_places)
+			return stage;
+	}
 	tight = make_stage(stage->len);
 	return tight ? move_rest(tight, stage) : stage;
 }
@@ -271,10 +270,10 @@ static bool overlaps(const struct aw_iov *iov, const void *start, size_t len)
 	return p < other ? other - p < iov->len && len > 0 : p - other < len;
 }
 
-/* The arena's first free byte. */
-static uint8_t *arena_end(struct aw_batch *batch)
+/* The arena has the room: it could hold every byte of a batch. */
+void aw_batch_unlend(struct aw_batch *batch, const void *start, size_t len)
 {
-	uint8_t *end = batch->arena;
+	uint8_t *end = batch->arena; /* its first free byte */
 
 	for (unsigned int i = 0; i < batch->iov_count; i++) {
 		const struct aw_iov *iov = &batch->iov[i];
@@ -282,14 +281,6 @@ static uint8_t *arena_end(struct aw_batch *batch)
 		if (in_arena(batch, iov) && (uint8_t *)iov->base + iov->len > end)
 			end = (uint8_t *)iov->base + iov->len;
 	}
-	return end;
-}
-
-/* The arena has the room: it could hold every byte of a batch. */
-void aw_batch_unlend(struct aw_batch *batch, const void *start, size_t len)
-{
-	uint8_t *end = arena_end(batch);
-
 	for (unsigned int i = batch->iov_sent; i < batch->iov_count; i++) {
 		struct aw_iov *iov = &batch->iov[i];
 

@@ -63,29 +63,19 @@ static uint32_t handle_of(uint32_t stag)
 	return aw_stag_unscramble(&secret, stag >> AW_STAG_KEY_BITS);
 }
 
-/* EINVAL when addresses, tagged offsets or the addresses of whole pages wrap. */
-static int check_range(const struct aw_mr *mr)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end;
-
-	if (mr->len == 0)
-		return 0;
-	if (mr->len - 1 > UINT64_MAX - mr->iova || mr->len > UINTPTR_MAX - page ||
-	    __builtin_add_overflow((uintptr_t)mr->host, mr->len + page - 1, &end))
-		return EINVAL;
-	return 0;
-}
-
 static int check_memory(const struct aw_mr *mr)
 {
 	bool write = mr->access & (AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE);
-	int err;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end;
 
 	aw_fault_watch();
 	if (mr->access & AW_ACCESS_ON_DEMAND)
 		return 0;
-	err = check_range(mr);
-	return err ? err : aw_mapping_check(mr->host, mr->len, write);
+	/* No address, tagged offset or address of a whole page may wrap. */
+	if (mr->len > 0 && (mr->len - 1 > UINT64_MAX - mr->iova || mr->len > UINTPTR_MAX - page ||
+			    __builtin_add_overflow((uintptr_t)mr->host, mr->len + page - 1, &end)))
+		return EINVAL;
+	return aw_mapping_check(mr->host, mr->len, write);
 }
 
 int aw_mr_add(struct aw_mr *mr)
@@ -142,18 +132,6 @@ void aw_mr_put(const struct aw_mr *mr)
 	aw_table_put(&table, handle_of(mr->stag));
 }
 
-/* STags 0 and 1 go onto the wire in zero-length operations, so they are never given out. */
-static uint32_t reserve(void)
-{
-	uint32_t handle = aw_table_reserve(&table), next;
-
-	if (handle == AW_TABLE_NONE || aw_stag_scramble(&secret, handle) != 0)
-		return handle;
-	next = aw_table_reserve(&table);
-	aw_table_cancel(&table, handle);
-	return next;
-}
-
 int aw_stag_reserve(uint32_t *stag)
 {
 	uint8_t key;
@@ -164,7 +142,14 @@ int aw_stag_reserve(uint32_t *stag)
 		return err;
 	if (getentropy(&key, sizeof(key)) != 0)
 		return EIO;
-	handle = reserve();
+	handle = aw_table_reserve(&table);
+	/* STags 0 and 1 go onto the wire in zero-length operations, so they are never given out. */
+	if (handle != AW_TABLE_NONE && aw_stag_scramble(&secret, handle) == 0) {
+		uint32_t next = aw_table_reserve(&table);
+
+		aw_table_cancel(&table, handle);
+		handle = next;
+	}
 	if (handle == AW_TABLE_NONE)
 		return ENOMEM;
 	*stag = aw_stag_scramble(&secret, handle) << AW_STAG_KEY_BITS | key;

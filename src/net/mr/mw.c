@@ -25,7 +25,6 @@ static struct aw_once once = AW_ONCE_INIT;
  */
 static aw_mutex bindings_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static bool mr_allows(const struct aw_mr *mr, const void *pd, const struct aw_swqe *wqe);
 static void unbind(struct aw_mw *mw);
 static bool rebind(struct aw_mw *mw, struct aw_mw_user *qp, struct aw_mr *parent,
 		   const struct aw_swqe *wqe);
@@ -111,11 +110,13 @@ void aw_mw_destroy(struct aw_mw *mw)
 
 static bool bind(struct aw_mw *mw, struct aw_mw_user *qp, const struct aw_swqe *wqe)
 {
+	uint32_t access = AW_ACCESS_MW_BIND;
 	struct aw_mr *parent;
 	bool bound;
 
 	if (mw->pd != qp->pd || !aw_stag_same_index(mw->stag, wqe->stag))
 		return false;
+	/* compare_add is the window's length. */
 	if (wqe->compare_add == 0) {
 		if (mw->type2)
 			return false;
@@ -125,7 +126,11 @@ static bool bind(struct aw_mw *mw, struct aw_mw_user *qp, const struct aw_swqe *
 	parent = aw_mr_get(wqe->inv_or_imm);
 	if (!parent)
 		return false;
-	bound = mr_allows(parent, mw->pd, wqe) && rebind(mw, qp, parent, wqe);
+	/* man ibv_bind_mw: the MR must take windows, and be writable here if the peer may write. */
+	if (wqe->access & (AW_ACCESS_REMOTE_WRITE | AW_ACCESS_REMOTE_ATOMIC))
+		access |= AW_ACCESS_LOCAL_WRITE;
+	bound = aw_mr_check(parent, mw->pd, NULL, access, wqe->to, wqe->compare_add) == AW_OK &&
+		rebind(mw, qp, parent, wqe);
 	aw_mr_put(parent);
 	return bound;
 }
@@ -143,13 +148,6 @@ enum aw_wc_status aw_mw_bind(struct aw_mw_user *qp, const struct aw_swqe *wqe)
 	aw_unlock(&mw->lock);
 	aw_table_put(&table, mw->handle);
 	return bound ? AW_WC_SUCCESS : AW_WC_MW_BIND_ERR;
-}
-
-static enum aw_error may_invalidate(const struct aw_mr *mr, const struct aw_mw_user *qp)
-{
-	if (mr->pd != qp->pd || (mr->qp && mr->qp != qp->core))
-		return AW_E_RDMAP_NOT_ASSOCIATED;
-	return mr->qp ? AW_OK : AW_E_RDMAP_CANNOT_INVALIDATE;
 }
 
 /* Ends the binding that mr is; false when it has just ended otherwise. */
@@ -172,12 +170,15 @@ static bool end_binding(struct aw_mr *mr)
 enum aw_error aw_mw_invalidate(struct aw_mw_user *qp, uint32_t stag)
 {
 	struct aw_mr *mr = aw_mr_get(stag);
-	enum aw_error err;
+	enum aw_error err = AW_OK;
 
 	if (!mr)
 		return AW_E_RDMAP_STAG;
-	err = may_invalidate(mr, qp);
-	if (!err && !end_binding(mr))
+	if (mr->pd != qp->pd || (mr->qp && mr->qp != qp->core))
+		err = AW_E_RDMAP_NOT_ASSOCIATED;
+	else if (!mr->qp)
+		err = AW_E_RDMAP_CANNOT_INVALIDATE;
+	else if (!end_binding(mr))
 		err = AW_E_RDMAP_STAG;
 	aw_mr_put(mr);
 	return err;
@@ -203,17 +204,6 @@ bool aw_mw_forbid(struct aw_mr *mr)
 	return idle;
 }
 
-/* man ibv_bind_mw: the MR must take windows, and be writable here if the peer may write. */
-static bool mr_allows(const struct aw_mr *mr, const void *pd, const struct aw_swqe *wqe)
-{
-	uint32_t access = AW_ACCESS_MW_BIND;
-
-	if (wqe->access & (AW_ACCESS_REMOTE_WRITE | AW_ACCESS_REMOTE_ATOMIC))
-		access |= AW_ACCESS_LOCAL_WRITE;
-	/* compare_add is the window's length. */
-	return aw_mr_check(mr, pd, NULL, access, wqe->to, wqe->compare_add) == AW_OK;
-}
-
 static void unbind(struct aw_mw *mw)
 {
 	struct aw_mr *parent;
@@ -226,34 +216,26 @@ static void unbind(struct aw_mw *mw)
 		parent_put(parent);
 }
 
-/*
- * Takes parent for mw instead of *old, which the caller releases once no thread places there
- * through mw.
- */
-static bool claim(struct aw_mw *mw, struct aw_mw_user *qp, struct aw_mr *parent, struct aw_mr **old)
+static bool rebind(struct aw_mw *mw, struct aw_mw_user *qp, struct aw_mr *parent,
+		   const struct aw_swqe *wqe)
 {
+	struct aw_mr *old = NULL;
 	bool allowed;
 
 	aw_lock(&bindings_lock);
 	allowed = parent->windows != WINDOWS_FORBIDDEN && !(mw->type2 && mw->parent);
 	if (allowed) {
-		*old = hide_binding(mw);
+		old = hide_binding(mw);
 		parent->windows++;
 		mw->parent = parent;
 		if (mw->type2)
 			LIST_INSERT_HEAD(&qp->windows, mw, entry);
 	}
 	aw_unlock(&bindings_lock);
-	return allowed;
-}
-
-static bool rebind(struct aw_mw *mw, struct aw_mw_user *qp, struct aw_mr *parent,
-		   const struct aw_swqe *wqe)
-{
-	struct aw_mr *old;
-
-	if (!claim(mw, qp, parent, &old))
+	if (!allowed)
 		return false;
+
+	/* The old MR is released once no thread places there through mw. */
 	withdraw(mw);
 	if (old)
 		parent_put(old);

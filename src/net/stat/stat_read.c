@@ -65,47 +65,35 @@ static bool make_room(struct aw_stat_copy *copy)
 	return true;
 }
 
-static bool read_chunk(int fd, uint32_t first, uint32_t count, struct aw_stat_copy *copy)
-{
-	union aw_stat_row *chunk;
-
-	if (!make_room(copy))
-		return false;
-	chunk = copy->rows + copy->count;
-	if (!read_at(fd, chunk, count * sizeof(*chunk),
-		     AW_STAT_HEAD_LEN + (uint64_t)first * AW_STAT_ROW_LEN))
-		return false;
-	for (uint32_t i = 0; i < count; i++)
-		if (is_sound(&chunk[i]))
-			copy->rows[copy->count++] = chunk[i];
-	return true;
-}
-
 static bool read_rows(int fd, struct aw_stat_copy *copy)
 {
 	for (uint32_t first = 0; first < copy->head.end; first += CHUNK) {
-		uint32_t left = copy->head.end - first;
+		uint32_t left = copy->head.end - first, count = left < CHUNK ? left : CHUNK;
 
-		if (!read_chunk(fd, first, left < CHUNK ? left : CHUNK, copy))
+		if (!make_room(copy))
 			return false;
+		union aw_stat_row *chunk = copy->rows + copy->count;
+
+		if (!read_at(fd, chunk, count * sizeof(*chunk),
+			     AW_STAT_HEAD_LEN + (uint64_t)first * AW_STAT_ROW_LEN))
+			return false;
+		for (uint32_t i = 0; i < count; i++)
+			if (is_sound(&chunk[i]))
+				copy->rows[copy->count++] = chunk[i];
 	}
 	return true;
 }
 
-static bool is_table(int fd)
+static bool has_table(int fd, struct aw_stat_head *head)
 {
 	struct stat file;
 	int seals = fcntl(fd, F_GET_SEALS);
 
-	return seals >= 0 && (seals & SEALS) == SEALS && fstat(fd, &file) == 0 &&
-	       file.st_size == (off_t)AW_STAT_FILE_LEN;
-}
-
-static bool has_table(int fd, struct aw_stat_head *head)
-{
-	return is_table(fd) && read_at(fd, head, sizeof(*head), 0) &&
-	       head->magic == AW_STAT_MAGIC && head->layout == AW_STAT_LAYOUT &&
-	       head->end <= AW_STAT_ROWS;
+	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &file) != 0 ||
+	    file.st_size != (off_t)AW_STAT_FILE_LEN)
+		return false;
+	return read_at(fd, head, sizeof(*head), 0) && head->magic == AW_STAT_MAGIC &&
+	       head->layout == AW_STAT_LAYOUT && head->end <= AW_STAT_ROWS;
 }
 
 enum aw_stat_result aw_stat_read_fd(int fd, struct aw_stat_copy *copy)
@@ -122,33 +110,24 @@ enum aw_stat_result aw_stat_read_fd(int fd, struct aw_stat_copy *copy)
 
 /*
  * The name may be that of any file. O_PATH opens it without an effect on it, and only a plain file is opened to be
- * read. -1: it is none, or *is_gone: the process has closed it, or has ended.
+ * read. AW_STAT_ABSENT: the process has closed it, or has ended.
  */
-static int open_plain(DIR *fds, const char *name, int flags, bool *is_gone)
+static enum aw_stat_result open_table(DIR *fds, const char *name, int flags, int *fd)
 {
-	int path = openat(dirfd(fds), name, O_PATH | O_CLOEXEC), fd = -1;
+	int path = openat(dirfd(fds), name, O_PATH | O_CLOEXEC), opened = -1;
+	struct aw_stat_head head;
 	struct stat file;
 	char again[32];
 
-	*is_gone = path < 0 && (errno == ENOENT || errno == ESRCH);
 	if (path < 0)
-		return -1;
+		return errno == ENOENT || errno == ESRCH ? AW_STAT_ABSENT : AW_STAT_STRANGE;
 	if (fstat(path, &file) == 0 && S_ISREG(file.st_mode)) {
 		snprintf(again, sizeof(again), "/proc/self/fd/%d", path);
-		fd = open(again, flags | O_NONBLOCK | O_CLOEXEC);
+		opened = open(again, flags | O_NONBLOCK | O_CLOEXEC);
 	}
 	close(path);
-	return fd;
-}
-
-static enum aw_stat_result open_table(DIR *fds, const char *name, int flags, int *fd)
-{
-	struct aw_stat_head head;
-	bool is_gone;
-	int opened = open_plain(fds, name, flags, &is_gone);
-
 	if (opened < 0)
-		return is_gone ? AW_STAT_ABSENT : AW_STAT_STRANGE;
+		return AW_STAT_STRANGE;
 	if (!has_table(opened, &head)) {
 		close(opened);
 		return AW_STAT_STRANGE;
