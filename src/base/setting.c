@@ -31,9 +31,17 @@ const char *aw_setting_words(enum aw_setting setting)
 	return settings[setting].words;
 }
 
-static enum aw_setting_found find_word(struct aw_slice words, const char *text,
+enum aw_setting_found aw_setting_parse(enum aw_setting setting, const char *text,
 				       unsigned long *value)
 {
+	if (!text || !*text)
+		return AW_SETTING_UNSET;
+	if (!settings[setting].words)
+		return aw_slice_number(aw_slice_of(text), settings[setting].max, value)
+			       ? AW_SETTING_RIGHT
+			       : AW_SETTING_WRONG;
+	struct aw_slice words = aw_slice_of(settings[setting].words);
+
 	for (unsigned long i = 0; words.len > 0; i++) {
 		if (!aw_slice_equals(aw_slice_cut(&words, ' '), text))
 			continue;
@@ -43,41 +51,24 @@ static enum aw_setting_found find_word(struct aw_slice words, const char *text,
 	return AW_SETTING_WRONG;
 }
 
-enum aw_setting_found aw_setting_parse(enum aw_setting setting, const char *text,
-				       unsigned long *value)
-{
-	if (!text || !*text)
-		return AW_SETTING_UNSET;
-	if (settings[setting].words)
-		return find_word(aw_slice_of(settings[setting].words), text, value);
-	return aw_slice_number(aw_slice_of(text), settings[setting].max, value) ? AW_SETTING_RIGHT
-										: AW_SETTING_WRONG;
-}
-
-static int print_words(struct aw_slice words, char *text, size_t room)
-{
-	int at = 0;
-
-	while (words.len > 0) {
-		struct aw_slice word = aw_slice_cut(&words, ' ');
-		const char *before = at == 0 ? "" : words.len > 0 ? ", " : " or ";
-
-		at += snprintf(text + at, room - (size_t)at, "%s%.*s", before, (int)word.len,
-			       word.at);
-	}
-	return at;
-}
-
 void aw_setting_explain(enum aw_setting setting, const char *text, char why[AW_SETTING_WHY_MAX])
 {
 	size_t at = (size_t)snprintf(why, AW_SETTING_WHY_MAX, "%s is ", settings[setting].name);
 
 	at += aw_slice_quote(aw_slice_of(text), QUOTE_MAX, why + at);
 	at += (size_t)snprintf(why + at, AW_SETTING_WHY_MAX - at, "it must be ");
-	if (settings[setting].words)
-		print_words(aw_slice_of(settings[setting].words), why + at,
-			    AW_SETTING_WHY_MAX - at);
-	else
+	if (!settings[setting].words) {
 		snprintf(why + at, AW_SETTING_WHY_MAX - at, "a number from 0 to %lu",
 			 settings[setting].max);
+		return;
+	}
+	struct aw_slice words = aw_slice_of(settings[setting].words);
+
+	for (bool first = true; words.len > 0; first = false) {
+		struct aw_slice word = aw_slice_cut(&words, ' ');
+		const char *before = first ? "" : words.len > 0 ? ", " : " or ";
+
+		at += (size_t)snprintf(why + at, AW_SETTING_WHY_MAX - at, "%s%.*s", before,
+				       (int)word.len, word.at);
+	}
 }

@@ -31,39 +31,26 @@ static int add_thread_local(struct dl_phdr_info *object, size_t size, void *sum)
 	return 0;
 }
 
-/* glibc puts the thread-local variables of the program and its libraries into the stack. */
-static size_t stack_bytes(void)
-{
-	size_t sum = STACK_BYTES;
-
-	dl_iterate_phdr(add_thread_local, &sum);
-	return sum;
-}
-
-static int create(pthread_t *thread, void *(*run)(void *arg), void *arg)
-{
-	pthread_attr_t attr;
-	int err = pthread_attr_init(&attr);
-
-	if (err)
-		return err;
-	err = pthread_attr_setstacksize(&attr, stack_bytes());
-	if (!err)
-		err = pthread_create(thread, &attr, run, arg);
-	pthread_attr_destroy(&attr);
-	return err;
-}
-
 int aw_thread_create(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
+	size_t stack_bytes = STACK_BYTES;
 	sigset_t blocked, before;
+	pthread_attr_t attr;
 	int err;
 
 	sigfillset(&blocked);
 	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
 		sigdelset(&blocked, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &blocked, &before);
-	err = create(thread, run, arg);
+	err = pthread_attr_init(&attr);
+	if (!err) {
+		/* glibc puts the thread-local variables of the program and its libraries into the stack. */
+		dl_iterate_phdr(add_thread_local, &stack_bytes);
+		err = pthread_attr_setstacksize(&attr, stack_bytes);
+		if (!err)
+			err = pthread_create(thread, &attr, run, arg);
+		pthread_attr_destroy(&attr);
+	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;
 }

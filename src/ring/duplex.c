@@ -32,21 +32,17 @@ static bool judge(struct aw_duplex *d, uint64_t said, uint64_t *seen, uint64_t l
 	return !d->broken;
 }
 
-/* Published with the tail. The reader has read all, so it holds no place of the ring. */
-static void rewind_ring(struct aw_duplex *d)
-{
-	d->tx_origin = d->tail;
-	atomic_store_explicit(&d->own->origin, d->tail, memory_order_relaxed);
-}
-
 size_t aw_duplex_room(struct aw_duplex *d)
 {
 	uint64_t said = atomic_load(&d->peer->head);
 
 	if (d->broken || !judge(d, said, &d->head_seen, d->tail))
 		return 0;
-	if (d->head_seen == d->tail && d->tail - d->tx_origin >= REWIND_AT)
-		rewind_ring(d);
+	if (d->head_seen == d->tail && d->tail - d->tx_origin >= REWIND_AT) {
+		/* Published with the tail. The reader has read all, so it holds no place of the ring. */
+		d->tx_origin = d->tail;
+		atomic_store_explicit(&d->own->origin, d->tail, memory_order_relaxed);
+	}
 	return (size_t)(d->size - (d->tail - d->head_seen));
 }
 

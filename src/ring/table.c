@@ -200,7 +200,7 @@ void aw_table_put(struct aw_table *t, uint32_t handle)
 	 * Release: this thread's use of the object comes before its end, in finish or behind
 	 * aw_table_remove_wait. Acquire: when finish runs here, so does all other threads'
 	 * use. Both pair with each other, with remove_bits and with the load in
-	 * wait_unreferenced.
+	 * unpublish_wait.
 	 */
 	uint32_t old = atomic_fetch_sub_explicit(&slot->word, 1, memory_order_acq_rel);
 
@@ -248,23 +248,16 @@ void aw_table_remove(struct aw_table *t, uint32_t handle)
 		finish(t, handle);
 }
 
-static void wait_unreferenced(struct aw_table_slot *slot)
-{
-	uint32_t word;
-
-	/* Acquire: pairs with the release in aw_table_put. */
-	while ((word = atomic_load_explicit(&slot->word, memory_order_acquire)) & REFERENCES)
-		syscall(SYS_futex, &slot->word, FUTEX_WAIT_PRIVATE, word, NULL, NULL, 0);
-}
-
 /* False when there are references that are never put. */
 static bool unpublish_wait(struct aw_table_slot *slot)
 {
-	uint32_t old = remove_bits(slot, AWAITED);
+	uint32_t word = remove_bits(slot, AWAITED);
 
-	if ((old & REFERENCES) && (old & FORKED))
+	if ((word & REFERENCES) && (word & FORKED))
 		return false;
-	wait_unreferenced(slot);
+	/* Acquire: pairs with the release in aw_table_put. */
+	while ((word = atomic_load_explicit(&slot->word, memory_order_acquire)) & REFERENCES)
+		syscall(SYS_futex, &slot->word, FUTEX_WAIT_PRIVATE, word, NULL, NULL, 0);
 	return true;
 }
 
@@ -280,7 +273,7 @@ void aw_table_withdraw_wait(struct aw_table *t, uint32_t handle)
 	struct aw_table_slot *slot = slot_of(t, handle);
 
 	unpublish_wait(slot);
-	/* Relaxed: wait_unreferenced had the acquire; publish or cancel hands the slot on. */
+	/* Relaxed: unpublish_wait had the acquire; publish or cancel hands the slot on. */
 	atomic_store_explicit(&slot->word, 0, memory_order_relaxed);
 }
 
