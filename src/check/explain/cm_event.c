@@ -129,15 +129,6 @@ static const struct {
 	  "the interface's hardware address changed (bonding failed over): connections over it may stand still" },
 };
 
-/* The first row is taken for its status; a row of 0 and NULL ends the rows. */
-static const char *text_find(const struct cm_status_text *texts, int status)
-{
-	for (; texts && texts->text; texts++)
-		if (texts->status == status)
-			return texts->text;
-	return NULL;
-}
-
 static void explain_unknown(const char *meaning, int status, char why[AW_EXPLAIN_MAX])
 {
 	if (status < 0 && aw_errno_name(-status))
@@ -149,16 +140,18 @@ static void explain_unknown(const char *meaning, int status, char why[AW_EXPLAIN
 void aw_explain_cm_event(enum rdma_cm_event_type event, int status, char why[AW_EXPLAIN_MAX])
 {
 	for (size_t i = 0; i < AW_ARRAY_LEN(events); i++) {
-		const char *text;
+		const struct cm_status_text *row = events[i].texts;
 
 		if (events[i].event != event)
 			continue;
-		text = text_find(events[i].texts, status);
-		if (text && status < 0)
+		/* The first row is taken for its status; a row of 0 and NULL ends the rows. */
+		while (row && row->text && row->status != status)
+			row++;
+		if (row && row->text && status < 0)
 			aw_reason_set(why, "status %d (%s): %s", status, aw_errno_name(-status),
-				      text);
-		else if (text)
-			aw_reason_set(why, "status %d: %s", status, text);
+				      row->text);
+		else if (row && row->text)
+			aw_reason_set(why, "status %d: %s", status, row->text);
 		else
 			explain_unknown(events[i].meaning, status, why);
 		return;

@@ -47,30 +47,6 @@ static bool explain_caps(const struct ibv_qp_init_attr *attr, const struct ibv_d
 	return explain_bounds(bounds, attr->srq ? 2 : AW_ARRAY_LEN(bounds), why);
 }
 
-static bool explain_parts(const struct ibv_qp_init_attr *attr, char why[AW_EXPLAIN_MAX])
-{
-	bool xrc = attr->qp_type == IBV_QPT_XRC_SEND || attr->qp_type == IBV_QPT_XRC_RECV;
-
-	if (!attr->send_cq && !xrc)
-		aw_reason_set(why, "send_cq is NULL");
-	else if (!attr->recv_cq && !xrc)
-		aw_reason_set(
-			why,
-			"recv_cq is NULL; a QP that receives nothing needs one as well, which may be send_cq");
-	else if (attr->send_cq && attr->recv_cq && attr->send_cq->context != attr->recv_cq->context)
-		aw_reason_set(why,
-			      "send_cq and recv_cq belong to different contexts (ibv_open_device)");
-	else if (attr->srq && attr->send_cq && attr->srq->context != attr->send_cq->context)
-		aw_reason_set(why,
-			      "srq and send_cq belong to different contexts (ibv_open_device)");
-	else if (attr->srq && (attr->qp_type == IBV_QPT_UC || attr->qp_type == IBV_QPT_RAW_PACKET))
-		aw_reason_set(why, "a %s QP cannot have an SRQ: RC and UD QPs can",
-			      aw_qp_type_name(attr->qp_type));
-	else
-		return false;
-	return true;
-}
-
 static void guess_qp(const char *call, const struct ibv_qp_init_attr *attr, int err,
 		     char why[AW_EXPLAIN_MAX])
 {
@@ -114,12 +90,31 @@ static void guess_qp(const char *call, const struct ibv_qp_init_attr *attr, int 
 void aw_explain_create_qp(const struct ibv_qp_init_attr *attr, const struct ibv_device_attr *device,
 			  int err, char why[AW_EXPLAIN_MAX])
 {
-	if (!explain_parts(attr, why) && !explain_caps(attr, device, why))
+	bool xrc = attr->qp_type == IBV_QPT_XRC_SEND || attr->qp_type == IBV_QPT_XRC_RECV;
+
+	if (!attr->send_cq && !xrc)
+		aw_reason_set(why, "send_cq is NULL");
+	else if (!attr->recv_cq && !xrc)
+		aw_reason_set(
+			why,
+			"recv_cq is NULL; a QP that receives nothing needs one as well, which may be send_cq");
+	else if (attr->send_cq && attr->recv_cq && attr->send_cq->context != attr->recv_cq->context)
+		aw_reason_set(why,
+			      "send_cq and recv_cq belong to different contexts (ibv_open_device)");
+	else if (attr->srq && attr->send_cq && attr->srq->context != attr->send_cq->context)
+		aw_reason_set(why,
+			      "srq and send_cq belong to different contexts (ibv_open_device)");
+	else if (attr->srq && (attr->qp_type == IBV_QPT_UC || attr->qp_type == IBV_QPT_RAW_PACKET))
+		aw_reason_set(why, "a %s QP cannot have an SRQ: RC and UD QPs can",
+			      aw_qp_type_name(attr->qp_type));
+	else if (!explain_caps(attr, device, why))
 		guess_qp("ibv_create_qp", attr, err, why);
 }
 
-static bool explain_id(const struct rdma_cm_id *id, const struct ibv_pd *pd,
-		       const struct ibv_qp_init_attr *attr, char why[AW_EXPLAIN_MAX])
+void aw_explain_rdma_create_qp(const struct rdma_cm_id *id, const struct ibv_pd *pd,
+			       const struct ibv_qp_init_attr *attr,
+			       const struct ibv_device_attr *device, int err,
+			       char why[AW_EXPLAIN_MAX])
 {
 	const struct ibv_cq *cq = attr->send_cq ? attr->send_cq : attr->recv_cq;
 
@@ -138,17 +133,7 @@ static bool explain_id(const struct rdma_cm_id *id, const struct ibv_pd *pd,
 		aw_reason_set(why, FOREIGN, "CQ");
 	else if (attr->srq && attr->srq->context != id->verbs)
 		aw_reason_set(why, FOREIGN, "SRQ");
-	else
-		return false;
-	return true;
-}
-
-void aw_explain_rdma_create_qp(const struct rdma_cm_id *id, const struct ibv_pd *pd,
-			       const struct ibv_qp_init_attr *attr,
-			       const struct ibv_device_attr *device, int err,
-			       char why[AW_EXPLAIN_MAX])
-{
-	if (!explain_id(id, pd, attr, why) && !explain_caps(attr, device, why))
+	else if (!explain_caps(attr, device, why))
 		guess_qp("rdma_create_qp", attr, err, why);
 }
 

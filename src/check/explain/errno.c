@@ -4,22 +4,17 @@
 
 #include <string.h>
 
-/* name may be a whole name, or its beginning with a '*'. */
-static bool call_matches(const char *name, const char *call)
-{
-	size_t len = strlen(name);
-
-	if (len && name[len - 1] == '*')
-		return strncmp(name, call, len - 1) == 0;
-	return strcmp(name, call) == 0;
-}
-
 /* The first one that matches: rows for one call stand before those for many. */
 static const char *text_find(const struct aw_errno_text *texts, const char *call, int err)
 {
-	for (; texts->call; texts++)
-		if (texts->err == err && call_matches(texts->call, call))
+	for (; texts->call; texts++) {
+		size_t len = strlen(texts->call);
+		bool is_beginning = len && texts->call[len - 1] == '*';
+
+		if (texts->err == err && (is_beginning ? strncmp(texts->call, call, len - 1) == 0
+						       : strcmp(texts->call, call) == 0))
 			return texts->text;
+	}
 	return NULL;
 }
 

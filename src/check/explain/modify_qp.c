@@ -55,36 +55,30 @@ static bool explain_transition(const struct aw_explain_qp *qp, const struct ibv_
 	return true;
 }
 
-static void explain_bits(const struct aw_explain_qp *qp, enum ibv_qp_state to, unsigned bits,
-			 bool missing, char why[AW_EXPLAIN_MAX])
-{
-	bool many = bits & (bits - 1);
-	const char *type = aw_qp_type_name(qp->type);
-	bool vowel = qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_SEND ||
-		     qp->type == IBV_QPT_XRC_RECV;
-
-	aw_reason_set(why, many ? "the attributes " : "the attribute ");
-	aw_reason_add_bits(why, bits, aw_qp_attr_name);
-	aw_reason_add(why, " %s %s for %s to %s of %s %s QP", many ? "are" : "is",
-		      missing ? "missing" : "not allowed", aw_state_name(qp->state),
-		      aw_state_name(to), vowel ? "an" : "a", type);
-}
-
 /* Some devices want less than the specification, or take more; of a call that failed its rules are still the likeliest reason. */
 static bool explain_mask(const struct aw_explain_qp *qp, const struct ibv_qp_attr *attr, int mask,
 			 char why[AW_EXPLAIN_MAX])
 {
 	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : qp->state;
 	const struct aw_qp_rule *rule = aw_qp_rule_find(qp->type, qp->state, to);
-	unsigned missing, excess;
+	bool vowel = qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_SEND ||
+		     qp->type == IBV_QPT_XRC_RECV;
+	unsigned missing, excess, told;
 
 	if (!rule || qp->is_iwarp)
 		return false;
 	missing = (unsigned)(rule->required & ~mask);
 	excess = (unsigned)(mask & ~(IBV_QP_STATE | rule->required | rule->optional));
-	if (!missing && !excess)
+	told = missing ? missing : excess;
+	if (!told)
 		return false;
-	explain_bits(qp, to, missing ? missing : excess, missing, why);
+	bool many = told & (told - 1);
+
+	aw_reason_set(why, many ? "the attributes " : "the attribute ");
+	aw_reason_add_bits(why, told, aw_qp_attr_name);
+	aw_reason_add(why, " %s %s for %s to %s of %s %s QP", many ? "are" : "is",
+		      missing ? "missing" : "not allowed", aw_state_name(qp->state),
+		      aw_state_name(to), vowel ? "an" : "a", aw_qp_type_name(qp->type));
 	return true;
 }
 
@@ -138,52 +132,37 @@ static unsigned mtu_bytes(enum ibv_mtu mtu)
 	return 128u << mtu;
 }
 
-static bool explain_mtu(const struct aw_explain_qp *qp, enum ibv_mtu mtu, char why[AW_EXPLAIN_MAX])
-{
-	if (mtu < IBV_MTU_256 || mtu > IBV_MTU_4096)
-		aw_reason_set(
-			why,
-			"path_mtu %u is no value of enum ibv_mtu, which counts from IBV_MTU_256, 1, to IBV_MTU_4096, 5",
-			mtu);
-	else if (qp->port && qp->port->active_mtu >= IBV_MTU_256 && mtu > qp->port->active_mtu)
-		aw_reason_set(why, "path_mtu is IBV_MTU_%u, but port %u has active_mtu %u",
-			      mtu_bytes(mtu), qp->port_num, mtu_bytes(qp->port->active_mtu));
-	else
-		return false;
-	return true;
-}
-
-static bool explain_access(const struct aw_explain_qp *qp, unsigned access,
-			   char why[AW_EXPLAIN_MAX])
-{
-	if (!(access & IBV_ACCESS_REMOTE_ATOMIC) || !qp->device ||
-	    qp->device->atomic_cap != IBV_ATOMIC_NONE)
-		return false;
-	aw_reason_set(
-		why,
-		"qp_access_flags has IBV_ACCESS_REMOTE_ATOMIC, but the device's atomic_cap is IBV_ATOMIC_NONE");
-	return true;
-}
-
 static bool explain_values(const struct aw_explain_qp *qp, const struct ibv_qp_attr *attr, int mask,
 			   char why[AW_EXPLAIN_MAX])
 {
+	bool has_mtu = mask & IBV_QP_PATH_MTU, has_path = mask & IBV_QP_AV;
+	enum ibv_mtu mtu = attr->path_mtu;
+
 	if (mask & IBV_QP_PORT && !attr->port_num)
 		aw_reason_set(why, "port_num 0, but the first port is 1");
 	else if (explain_ranges(qp, attr, mask, why))
 		return true;
-	else if (mask & IBV_QP_PATH_MTU && explain_mtu(qp, attr->path_mtu, why))
-		return true;
-	else if (mask & IBV_QP_ACCESS_FLAGS && explain_access(qp, attr->qp_access_flags, why))
-		return true;
-	else if (mask & IBV_QP_AV && !attr->ah_attr.port_num)
+	else if (has_mtu && (mtu < IBV_MTU_256 || mtu > IBV_MTU_4096))
+		aw_reason_set(
+			why,
+			"path_mtu %u is no value of enum ibv_mtu, which counts from IBV_MTU_256, 1, to IBV_MTU_4096, 5",
+			mtu);
+	else if (has_mtu && qp->port && qp->port->active_mtu >= IBV_MTU_256 &&
+		 mtu > qp->port->active_mtu)
+		aw_reason_set(why, "path_mtu is IBV_MTU_%u, but port %u has active_mtu %u",
+			      mtu_bytes(mtu), qp->port_num, mtu_bytes(qp->port->active_mtu));
+	else if (mask & IBV_QP_ACCESS_FLAGS && attr->qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC &&
+		 qp->device && qp->device->atomic_cap == IBV_ATOMIC_NONE)
+		aw_reason_set(
+			why,
+			"qp_access_flags has IBV_ACCESS_REMOTE_ATOMIC, but the device's atomic_cap is IBV_ATOMIC_NONE");
+	else if (has_path && !attr->ah_attr.port_num)
 		aw_reason_set(why, "ah_attr.port_num 0, but the first port is 1");
-	else if (mask & IBV_QP_AV && qp->port_num && attr->ah_attr.port_num != qp->port_num)
+	else if (has_path && qp->port_num && attr->ah_attr.port_num != qp->port_num)
 		aw_reason_set(why, "ah_attr.port_num %u, but %s was moved to INIT with port_num %u",
 			      attr->ah_attr.port_num, qp->object, qp->port_num);
 	else
-		return mask & IBV_QP_AV &&
-		       aw_reason_path("ah_attr.", &attr->ah_attr, qp->port, why);
+		return has_path && aw_reason_path("ah_attr.", &attr->ah_attr, qp->port, why);
 	return true;
 }
 

@@ -15,31 +15,22 @@ static bool gid_is_zero(const union ibv_gid *gid)
 	return memcmp(gid, &zero, sizeof(zero)) == 0;
 }
 
-static bool explain_grh(const char *what, const struct ibv_global_route *grh,
-			const struct ibv_port_attr *port, char why[AW_EXPLAIN_MAX])
-{
-	if (port && grh->sgid_index >= port->gid_tbl_len)
-		aw_reason_set(why, "%sgrh.sgid_index %u, but the port's GID table has %d entries",
-			      what, grh->sgid_index, port->gid_tbl_len);
-	else if (gid_is_zero(&grh->dgid))
-		aw_reason_set(
-			why,
-			"%sgrh.dgid is zero: it has to be the peer's GID, which the two programs exchange",
-			what);
-	else
-		return false;
-	return true;
-}
-
 bool aw_reason_path(const char *what, const struct ibv_ah_attr *path,
 		    const struct ibv_port_attr *port, char why[AW_EXPLAIN_MAX])
 {
 	bool ethernet = port && port->link_layer == IBV_LINK_LAYER_ETHERNET;
+	const struct ibv_global_route *grh = &path->grh;
 
 	if (path->sl > SL_MAX)
 		aw_reason_set(why, "%ssl %u, but the highest service level is 15", what, path->sl);
-	else if (path->is_global && explain_grh(what, &path->grh, port, why))
-		return true;
+	else if (path->is_global && port && grh->sgid_index >= port->gid_tbl_len)
+		aw_reason_set(why, "%sgrh.sgid_index %u, but the port's GID table has %d entries",
+			      what, grh->sgid_index, port->gid_tbl_len);
+	else if (path->is_global && gid_is_zero(&grh->dgid))
+		aw_reason_set(
+			why,
+			"%sgrh.dgid is zero: it has to be the peer's GID, which the two programs exchange",
+			what);
 	else if (ethernet && !path->is_global && (!path->dlid || path->dlid != port->lid))
 		aw_reason_set(
 			why,

@@ -39,83 +39,34 @@ static unsigned types_of(int opcode)
 	return ~0u; /* a driver's own, or of a newer verbs.h */
 }
 
-static bool is_one_way(enum ibv_wr_opcode opcode)
-{
-	return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
-	       opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE ||
-	       opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-}
-
-static bool is_atomic(enum ibv_wr_opcode opcode)
-{
-	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
-static uint64_t bytes_of(const struct ibv_send_wr *wr)
-{
-	uint64_t bytes = 0;
-
-	for (int i = 0; wr->sg_list && i < wr->num_sge; i++)
-		bytes += wr->sg_list[i].length;
-	return bytes;
-}
-
-static bool explain_send_queue(const struct aw_explain_queue *queue, const struct ibv_send_wr *wr,
-			       char why[AW_EXPLAIN_MAX])
-{
-	enum ibv_qp_state state = queue->state;
-
-	if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR)
-		aw_reason_set(why, "the state is %s; posting a send needs RTS",
-			      aw_state_name(state));
-	else if (queue->type < 32 && !(types_of((int)wr->opcode) & TYPE(queue->type)))
-		aw_reason_set(why, "%s is no operation of a %s QP", aw_opcode_name(wr->opcode),
-			      aw_qp_type_name(queue->type));
-	else if (wr->num_sge < 0 || (uint32_t)wr->num_sge > queue->cap.max_send_sge)
-		aw_reason_set(why, "num_sge %d, but %s was created with max_send_sge %u",
-			      wr->num_sge, queue->object, queue->cap.max_send_sge);
-	else if (wr->num_sge > 0 && !wr->sg_list)
-		aw_reason_set(why, "num_sge %d, but sg_list is NULL", wr->num_sge);
-	else
-		return false;
-	return true;
-}
-
 static bool explain_send_bytes(const struct aw_explain_queue *queue, const struct ibv_send_wr *wr,
 			       char why[AW_EXPLAIN_MAX])
 {
-	unsigned long long bytes = bytes_of(wr);
+	enum ibv_wr_opcode opcode = wr->opcode;
+	bool is_one_way = opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM ||
+			  opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE ||
+			  opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	bool is_atomic = opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+			 opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
+	unsigned long long bytes = 0;
 
-	if (is_inline && !is_one_way(wr->opcode) && wr->opcode != IBV_WR_TSO)
+	for (int i = 0; wr->sg_list && i < wr->num_sge; i++)
+		bytes += wr->sg_list[i].length;
+	if (is_inline && !is_one_way && opcode != IBV_WR_TSO)
 		aw_reason_set(
 			why,
 			"IBV_SEND_INLINE with %s: Sends and Writes alone carry bytes from the work request",
-			aw_opcode_name(wr->opcode));
+			aw_opcode_name(opcode));
 	else if (is_inline && bytes > queue->cap.max_inline_data)
 		aw_reason_set(why, "%llu inline bytes, but %s was created with max_inline_data %u",
 			      bytes, queue->object, queue->cap.max_inline_data);
-	else if (is_atomic(wr->opcode) && bytes != ATOMIC_LEN)
+	else if (is_atomic && bytes != ATOMIC_LEN)
 		aw_reason_set(why, "an atomic operation returns 8 bytes, but its SGEs have %llu",
 			      bytes);
 	else if (bytes > MESSAGE_MAX)
 		aw_reason_set(why, "%llu bytes, but a message has 2147483648 (2 GiB) at most",
 			      bytes);
-	else
-		return false;
-	return true;
-}
-
-static bool explain_datagram(const struct aw_explain_queue *queue, const struct ibv_send_wr *wr,
-			     char why[AW_EXPLAIN_MAX])
-{
-	if (queue->type != IBV_QPT_UD)
-		return false;
-	if (!wr->wr.ud.ah)
-		aw_reason_set(why, "wr.ud.ah is NULL: each send of a UD QP names its destination");
-	else if (wr->wr.ud.remote_qpn > QPN_MAX)
-		aw_reason_set(why, "wr.ud.remote_qpn 0x%x has more than 24 bits",
-			      wr->wr.ud.remote_qpn);
 	else
 		return false;
 	return true;
@@ -158,10 +109,28 @@ static void guess_send(const struct aw_explain_queue *queue, const struct ibv_se
 void aw_explain_post_send(const struct aw_explain_queue *queue, const struct ibv_send_wr *bad,
 			  int err, char why[AW_EXPLAIN_MAX])
 {
-	if (explain_send_queue(queue, bad, why) || explain_send_bytes(queue, bad, why) ||
-	    explain_datagram(queue, bad, why))
+	bool is_datagram = queue->type == IBV_QPT_UD;
+	enum ibv_qp_state state = queue->state;
+
+	if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR)
+		aw_reason_set(why, "the state is %s; posting a send needs RTS",
+			      aw_state_name(state));
+	else if (queue->type < 32 && !(types_of((int)bad->opcode) & TYPE(queue->type)))
+		aw_reason_set(why, "%s is no operation of a %s QP", aw_opcode_name(bad->opcode),
+			      aw_qp_type_name(queue->type));
+	else if (bad->num_sge < 0 || (uint32_t)bad->num_sge > queue->cap.max_send_sge)
+		aw_reason_set(why, "num_sge %d, but %s was created with max_send_sge %u",
+			      bad->num_sge, queue->object, queue->cap.max_send_sge);
+	else if (bad->num_sge > 0 && !bad->sg_list)
+		aw_reason_set(why, "num_sge %d, but sg_list is NULL", bad->num_sge);
+	else if (explain_send_bytes(queue, bad, why))
 		return;
-	if (queue->cap.max_send_wr && queue->under_way >= queue->cap.max_send_wr)
+	else if (is_datagram && !bad->wr.ud.ah)
+		aw_reason_set(why, "wr.ud.ah is NULL: each send of a UD QP names its destination");
+	else if (is_datagram && bad->wr.ud.remote_qpn > QPN_MAX)
+		aw_reason_set(why, "wr.ud.remote_qpn 0x%x has more than 24 bits",
+			      bad->wr.ud.remote_qpn);
+	else if (queue->cap.max_send_wr && queue->under_way >= queue->cap.max_send_wr)
 		aw_reason_set(
 			why,
 			"the SQ is full: %u of %u work requests have no completion that was polled, %u of them are signaled",
