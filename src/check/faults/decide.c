@@ -13,47 +13,31 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 33;
 }
 
-static bool is_drawn(uint64_t probability, uint64_t seed, unsigned index, uint64_t n)
-{
-	return mix(mix(mix(seed) ^ index) ^ n) % AW_FAULT_CERTAIN < probability;
-}
-
-static bool allows(const struct aw_fault_when *when, uint64_t n)
-{
-	uint64_t first = when->from ? when->from : when->every ? when->every : 1;
-
-	if (when->nth)
-		return n == when->nth;
-	return n >= first && (!when->every || (n - first) % when->every == 0);
-}
-
-/* Counts an occurrence, unless there were as many as the plan allows. */
-static bool has_times(uint64_t times, struct aw_fault_count *count)
-{
-	uint64_t occurred = atomic_load_explicit(&count->occurred, memory_order_relaxed);
-
-	do {
-		if (times && occurred >= times)
-			return false;
-	} while (!atomic_compare_exchange_weak_explicit(&count->occurred, &occurred, occurred + 1,
-							memory_order_relaxed,
-							memory_order_relaxed));
-	return true;
-}
-
 /* The counters order nothing but themselves. */
 bool aw_fault_decide(const struct aw_fault_when *when, struct aw_fault_count *count, uint64_t seed,
 		     unsigned index, uint64_t elapsed_ns, uint64_t *n)
 {
-	uint64_t number;
+	uint64_t first = when->from ? when->from : when->every ? when->every : 1;
+	uint64_t number, occurred;
 
 	if (elapsed_ns < when->after_ns)
 		return false;
 	number = atomic_fetch_add_explicit(&count->occasions, 1, memory_order_relaxed) + 1;
-	if (!allows(when, number) ||
-	    (when->probability && !is_drawn(when->probability, seed, index, number)) ||
-	    !has_times(when->times, count))
+	if (when->nth ? number != when->nth
+		      : number < first || (when->every && (number - first) % when->every != 0))
 		return false;
+	if (when->probability &&
+	    mix(mix(mix(seed) ^ index) ^ number) % AW_FAULT_CERTAIN >= when->probability)
+		return false;
+
+	/* An occurrence is counted, unless there were as many as the plan allows. */
+	occurred = atomic_load_explicit(&count->occurred, memory_order_relaxed);
+	do {
+		if (when->times && occurred >= when->times)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&count->occurred, &occurred, occurred + 1,
+							memory_order_relaxed,
+							memory_order_relaxed));
 	*n = number;
 	return true;
 }

@@ -71,51 +71,34 @@ static void start_timer(const struct aw_fault *fault)
 		       (int)fault->text.len, fault->text.at, strerror(errno));
 }
 
-static bool plan_read(const char *text)
+static void settings_read(void)
 {
+	const char *planned = secure_getenv(AW_FAULTS_ENV);
+	const char *seeded = secure_getenv(AW_FAULTS_SEED_ENV);
+	const char *path = secure_getenv(AW_FAULTS_COUNT_ENV);
 	struct aw_fault_problem problem;
-
-	if (aw_fault_plan_parse(text, &plan, &problem))
-		return plan.count > 0;
-	aw_log(AW_LOG_ERROR, AW_FAULTS_ENV " '%.*s': %s: no fault occurs", (int)problem.len,
-	       text + problem.at, problem.why);
-	plan.count = 0;
-	return false;
-}
-
-static void seed_read(const char *text)
-{
 	unsigned long number;
 
-	if (!text)
-		return;
-	if (aw_slice_number(aw_slice_of(text), (unsigned long)-1, &number))
+	if (!aw_fault_plan_parse(planned, &plan, &problem)) {
+		aw_log(AW_LOG_ERROR, AW_FAULTS_ENV " '%.*s': %s: no fault occurs", (int)problem.len,
+		       planned + problem.at, problem.why);
+		plan.count = 0;
+	}
+	if (seeded && aw_slice_number(aw_slice_of(seeded), (unsigned long)-1, &number))
 		seed = number;
-	else
+	else if (seeded)
 		aw_log(AW_LOG_ERROR, AW_FAULTS_SEED_ENV " is '%s': it must be a number: it is 1",
-		       text);
-}
-
-static void file_read(const char *path)
-{
+		       seeded);
 	file = path && *path ? aw_fault_counts_map(path) : NULL;
 	if (path && *path && !file)
 		aw_log(AW_LOG_ERROR, AW_FAULTS_COUNT_ENV " is '%s': %s: no call is counted", path,
 		       strerror(errno));
-}
-
-static void settings_read(void)
-{
-	bool planned = plan_read(secure_getenv(AW_FAULTS_ENV));
-
-	seed_read(secure_getenv(AW_FAULTS_SEED_ENV));
-	file_read(secure_getenv(AW_FAULTS_COUNT_ENV));
 	start_ns = (uint64_t)aw_now_ns();
 	wire = aw_fault_plan_needs_wire(&plan);
 	for (unsigned i = 0; i < plan.count; i++)
 		if (is_timed(&plan.faults[i]))
 			start_timer(&plan.faults[i]);
-	atomic_store_explicit(&state, planned || file ? ON : OFF, memory_order_release);
+	atomic_store_explicit(&state, plan.count > 0 || file ? ON : OFF, memory_order_release);
 }
 
 static bool is_on(void)
@@ -193,11 +176,16 @@ struct outcome {
 	uint64_t delay_ns;
 };
 
-static struct outcome call_outcome(const char *name, unsigned wrs)
+static struct outcome call(const char *name, unsigned wrs)
 {
+	int saved = errno;
+	int index = file ? aw_fault_name_find(aw_slice_of(name)) : -1;
 	struct outcome outcome = { 0, 0, 0 };
-	uint64_t elapsed = elapsed_ns();
+	uint64_t elapsed;
 
+	if (index >= 0)
+		aw_fault_counts_add(file, (unsigned)index);
+	elapsed = elapsed_ns();
 	for (unsigned i = 0; i < plan.count; i++) {
 		const struct aw_fault *fault = &plan.faults[i];
 		bool is_self = fault->kind == AW_FAULT_SELF && !fault->at_byte && !is_timed(fault);
@@ -214,21 +202,9 @@ static struct outcome call_outcome(const char *name, unsigned wrs)
 			outcome.wr = fault->wr ? fault->wr - 1 : 0;
 		}
 	}
-	return outcome;
-}
-
-static struct outcome call(const char *name, unsigned wrs)
-{
-	int err = errno;
-	int index = file ? aw_fault_name_find(aw_slice_of(name)) : -1;
-	struct outcome outcome;
-
-	if (index >= 0)
-		aw_fault_counts_add(file, (unsigned)index);
-	outcome = call_outcome(name, wrs);
 	if (outcome.delay_ns)
 		wait_ns(outcome.delay_ns);
-	errno = err;
+	errno = saved;
 	return outcome;
 }
 

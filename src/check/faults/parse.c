@@ -211,16 +211,6 @@ static bool read_function(struct aw_fault_parse *parse, struct aw_slice place)
 			     (int)place.len, place.at);
 }
 
-static bool read_place(struct aw_fault_parse *parse, struct aw_slice *rest)
-{
-	struct aw_slice place = aw_slice_cut(rest, ':');
-
-	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		if (aw_slice_equals(place, places[i].name))
-			return places[i].read(parse, place, rest);
-	return read_function(parse, place);
-}
-
 static bool is_given(const struct aw_fault_parse *parse, enum aw_fault_key key)
 {
 	return parse->given & AW_KEY_BIT(key);
@@ -278,57 +268,41 @@ static bool check_completion(struct aw_fault_parse *parse)
 			     "a completion of this operation never has it, but %s", list);
 }
 
-static bool check_wire(struct aw_fault_parse *parse)
-{
-	struct aw_fault *fault = parse->fault;
-
-	if (fault->what != AW_WIRE_SLOW)
-		return true;
-	if (!fault->rate)
-		return aw_fault_fail(parse, fault->text, "needs its rate, as in %s",
-				     "wire:slow:rate=10MB/s");
-	if (fault->direction == AW_WIRE_RECV)
-		return aw_fault_fail(
-			parse, parse->where[AW_KEY_DIRECTION],
-			"only what is sent can be slowed: run the peer with wire:slow");
-	return true;
-}
-
-/* A fault after which nothing can go on occurs once, unless the user says otherwise. */
-static void default_to_once(struct aw_fault_parse *parse)
-{
-	enum aw_fault_kind kind = parse->fault->kind;
-	unsigned many = AW_KEY_BIT(AW_KEY_EVERY) | AW_KEY_BIT(AW_KEY_PROB) |
-			AW_KEY_BIT(AW_KEY_FROM) | AW_KEY_BIT(AW_KEY_TIMES);
-
-	if (!(parse->given & many) && (kind == AW_FAULT_QP_ERROR || kind == AW_FAULT_CQ_OVERRUN ||
-				       kind == AW_FAULT_ASYNC || kind == AW_FAULT_SELF))
-		parse->fault->when.times = 1;
-}
-
 static bool finish(struct aw_fault_parse *parse)
 {
+	const unsigned many = AW_KEY_BIT(AW_KEY_EVERY) | AW_KEY_BIT(AW_KEY_PROB) |
+			      AW_KEY_BIT(AW_KEY_FROM) | AW_KEY_BIT(AW_KEY_TIMES);
 	struct aw_fault *fault = parse->fault;
+	enum aw_fault_kind kind = fault->kind;
+	bool is_slow = kind == AW_FAULT_WIRE && fault->what == AW_WIRE_SLOW;
 
 	if (!check_pairs(parse))
 		return false;
-	if (fault->kind == AW_FAULT_COMPLETION && !check_completion(parse))
+	if (kind == AW_FAULT_COMPLETION && !check_completion(parse))
 		return false;
-	if (fault->kind == AW_FAULT_WIRE && !check_wire(parse))
-		return false;
-	if (fault->kind == AW_FAULT_CM_LATE && !fault->delay_ns)
+	if (is_slow && !fault->rate)
+		return aw_fault_fail(parse, fault->text, "needs its rate, as in %s",
+				     "wire:slow:rate=10MB/s");
+	if (is_slow && fault->direction == AW_WIRE_RECV)
+		return aw_fault_fail(
+			parse, parse->where[AW_KEY_DIRECTION],
+			"only what is sent can be slowed: run the peer with wire:slow");
+	if (kind == AW_FAULT_CM_LATE && !fault->delay_ns)
 		return aw_fault_fail(parse, fault->text,
 				     "this event tells of no failure, but it can be late: add "
 				     "delay=, as in delay=500ms");
-	if (fault->kind == AW_FAULT_SELF && is_given(parse, AW_KEY_DIRECTION) && !fault->at_byte)
+	if (kind == AW_FAULT_SELF && is_given(parse, AW_KEY_DIRECTION) && !fault->at_byte)
 		return aw_fault_fail(parse, parse->where[AW_KEY_DIRECTION],
 				     "needs the byte, as in byte=1MB");
 	if (is_given(parse, AW_KEY_ERROR) || is_given(parse, AW_KEY_DELAY))
 		fault->is_usual = false;
 	/* A call that is slow fails only where the user says so. */
-	if (fault->kind == AW_FAULT_CALL && fault->delay_ns && !is_given(parse, AW_KEY_ERROR))
+	if (kind == AW_FAULT_CALL && fault->delay_ns && !is_given(parse, AW_KEY_ERROR))
 		fault->err = 0;
-	default_to_once(parse);
+	/* A fault after which nothing can go on occurs once, unless the user says otherwise. */
+	if (!(parse->given & many) && (kind == AW_FAULT_QP_ERROR || kind == AW_FAULT_CQ_OVERRUN ||
+				       kind == AW_FAULT_ASYNC || kind == AW_FAULT_SELF))
+		fault->when.times = 1;
 	return true;
 }
 
@@ -345,13 +319,19 @@ static struct aw_slice trim(struct aw_slice slice)
 
 static bool read_fault(struct aw_fault_parse *parse, struct aw_slice text)
 {
-	struct aw_slice rest = text;
-	bool more;
+	struct aw_slice rest = text, place;
+	bool is_read, more;
+	size_t i = 0;
 
 	parse->fault->text = text;
 	if (!text.len)
 		return aw_fault_fail(parse, text, "there is no fault here: remove a comma");
-	if (!read_place(parse, &rest))
+	place = aw_slice_cut(&rest, ':');
+	while (i < ARRAY_LEN(places) && !aw_slice_equals(place, places[i].name))
+		i++;
+	is_read = i < ARRAY_LEN(places) ? places[i].read(parse, place, &rest)
+					: read_function(parse, place);
+	if (!is_read)
 		return false;
 	more = rest.at > text.at && rest.at[-1] == ':';
 	while (more) {

@@ -190,22 +190,11 @@ static const struct {
 	[AW_KEY_DIRECTION] = { "send or recv", NULL },
 };
 
-/* "nth, from, every" of those that the fault may have. */
-static void list_keys(unsigned allowed, char *text, size_t size)
-{
-	size_t len = 0;
-
-	*text = '\0';
-	for (unsigned i = 0; i < AW_KEYS; i++)
-		if (allowed & AW_KEY_BIT(i) && len < size)
-			len += (size_t)snprintf(text + len, size - len, "%s%s", len ? ", " : "",
-						keys[i].name);
-}
-
 static bool fail_key(struct aw_fault_parse *parse, struct aw_slice key)
 {
 	struct aw_near near = aw_near_to(key);
-	char list[160];
+	char list[160] = "";
+	size_t len = 0;
 
 	for (unsigned i = 0; i < AW_KEYS; i++)
 		if (parse->allowed & AW_KEY_BIT(i) && keys[i].read)
@@ -213,7 +202,10 @@ static bool fail_key(struct aw_fault_parse *parse, struct aw_slice key)
 	if (near.word)
 		return aw_fault_fail(parse, key, "there is no '%.*s' here: %s is meant?",
 				     (int)key.len, key.at, near.word);
-	list_keys(parse->allowed, list, sizeof(list));
+	for (unsigned i = 0; i < AW_KEYS; i++)
+		if (parse->allowed & AW_KEY_BIT(i) && len < sizeof(list))
+			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+						len ? ", " : "", keys[i].name);
 	return aw_fault_fail(parse, key, "there is no '%.*s' here: this fault takes %s",
 			     (int)key.len, key.at, list);
 }

@@ -1,36 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "check/faults/stream.h"
 
-static bool is_of_streams(const struct aw_fault *fault)
-{
-	return fault->kind == AW_FAULT_WIRE || fault->at_byte;
-}
-
 void aw_fault_stream_begin(const struct aw_fault_plan *plan, struct aw_fault_count *counts,
 			   uint64_t seed, struct aw_fault_stream *stream)
 {
 	*stream = (struct aw_fault_stream){ 0 };
 	for (unsigned i = 0; i < plan->count; i++) {
-		struct aw_fault_when when = plan->faults[i].when;
+		const struct aw_fault *fault = &plan->faults[i];
+		struct aw_fault_when when = fault->when;
 		uint64_t n;
 
 		when.after_ns = 0; /* a time within the connection's life */
-		if (is_of_streams(&plan->faults[i]) &&
+		if ((fault->kind == AW_FAULT_WIRE || fault->at_byte) &&
 		    aw_fault_decide(&when, &counts[i], seed, i, 0, &n))
 			stream->armed |= 1u << i;
 	}
-}
-
-/* Nothing else happens in the direction once one of these has. */
-static bool is_last(enum aw_wire_what what)
-{
-	return what == AW_WIRE_RESET || what == AW_WIRE_FIN || what == AW_WIRE_SILENCE;
-}
-
-/* The bytes that may be moved before the fault begins. */
-static uint64_t distance(const struct aw_fault *fault, uint64_t offset)
-{
-	return fault->byte > offset ? fault->byte - offset : 0;
 }
 
 /* Adds a byte to change. A step changes one: it ends before the second. */
@@ -58,11 +42,15 @@ struct aw_wire_step aw_fault_stream_next(const struct aw_fault_plan *plan,
 
 	for (unsigned i = 0; i < plan->count; i++) {
 		const struct aw_fault *fault = &plan->faults[i];
-		uint64_t left = distance(fault, stream->of[direction].offset);
+		uint64_t offset = stream->of[direction].offset;
+		uint64_t left = fault->byte > offset ? fault->byte - offset : 0;
 		bool has_begun = stream->of[direction].begun & 1u << i;
+		/* Nothing else happens in the direction once one of these has. */
+		bool is_last = fault->what == AW_WIRE_RESET || fault->what == AW_WIRE_FIN ||
+			       fault->what == AW_WIRE_SILENCE;
 
 		if (!(stream->armed & 1u << i) || fault->direction != direction ||
-		    elapsed_ns < fault->when.after_ns || (has_begun && !is_last(fault->what)))
+		    elapsed_ns < fault->when.after_ns || (has_begun && !is_last))
 			continue;
 		if (fault->what == AW_WIRE_FLIP) {
 			flip(&step, left, i);
