@@ -172,26 +172,20 @@ static void write_symbol(const char *function, const struct source_place *place,
 	}
 }
 
-/* The scopes that hold an address, each in the next; inlined functions stand where they were inlined. */
-static int find_scopes(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
-{
-	Dwarf_Die *innermost, die;
-
-	if (dw.scopes_at(unit, address, &innermost) <= 0)
-		return 0;
-	die = innermost[0];
-	free(innermost);
-	return dw.scopes_of(&die, scopes);
-}
-
 static size_t find_functions(Dwarf_Die *unit, Dwarf_Addr address, struct source_place place,
 			     struct aw_symbol symbols[AW_SYMBOL_INLINED_MAX])
 {
 	const char *directory = place.directory;
-	Dwarf_Die *scopes = NULL;
-	int count = find_scopes(unit, address, &scopes);
+	Dwarf_Die *innermost, *scopes = NULL, die;
 	size_t found = 0;
+	int count = 0;
 
+	/* The scopes that hold an address, each in the next; inlined functions stand where they were inlined. */
+	if (dw.scopes_at(unit, address, &innermost) > 0) {
+		die = innermost[0];
+		free(innermost);
+		count = dw.scopes_of(&die, &scopes);
+	}
 	for (int i = 0; i < count && found < AW_SYMBOL_INLINED_MAX; i++) {
 		int tag = dw.tag(&scopes[i]);
 

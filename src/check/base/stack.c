@@ -16,14 +16,6 @@ static struct {
 	uintptr_t begin, end;
 } own;
 
-static bool is_within(const struct dl_phdr_info *object, const ElfW(Phdr) * part, uintptr_t address)
-{
-	uintptr_t begin = object->dlpi_addr + part->p_vaddr;
-
-	return part->p_type == PT_LOAD && (part->p_flags & PF_X) && address >= begin &&
-	       address - begin < part->p_memsz;
-}
-
 /* The first object is the program, of which the code is a part in unit tests: then only the frame in here is left out. */
 static int find_own(struct dl_phdr_info *object, size_t size, void *programs)
 {
@@ -33,12 +25,14 @@ static int find_own(struct dl_phdr_info *object, size_t size, void *programs)
 	(void)size;
 	for (int i = 0; i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+		uintptr_t begin = object->dlpi_addr + part->p_vaddr;
+		bool is_code = part->p_type == PT_LOAD && (part->p_flags & PF_X);
 
-		if (!is_within(object, part, here))
+		if (!is_code || here < begin || here - begin >= part->p_memsz)
 			continue;
 		if (!is_program) {
-			own.begin = object->dlpi_addr + part->p_vaddr;
-			own.end = own.begin + part->p_memsz;
+			own.begin = begin;
+			own.end = begin + part->p_memsz;
 		}
 		return 1;
 	}
@@ -55,21 +49,18 @@ __attribute__((constructor(101))) static void stack_begin(void)
 	backtrace(pc, 1);
 }
 
-/* The frame of aw_stack_take's caller. Below it there may be a wrapper of backtrace(3), as AddressSanitizer has one. */
-static int find_caller(void *const *pc, int frames, const void *caller)
-{
-	for (int i = 0; i < frames; i++)
-		if (pc[i] == caller)
-			return i;
-	return 1;
-}
-
 __attribute__((noinline)) void aw_stack_take(struct aw_stack *stack)
 {
 	void *pc[AW_STACK_FRAMES + OWN_FRAMES_MAX];
 	int saved = errno, frames = backtrace(pc, AW_STACK_FRAMES + OWN_FRAMES_MAX);
-	int first = find_caller(pc, frames, __builtin_return_address(0));
+	const void *caller = __builtin_return_address(0);
+	int first = 0;
 
+	/* The first frame is the caller's. Below it there may be a wrapper of backtrace(3), as AddressSanitizer has one. */
+	while (first < frames && pc[first] != caller)
+		first++;
+	if (first == frames)
+		first = 1;
 	stack->frames = 0;
 	for (int i = first; i < frames && stack->frames < AW_STACK_FRAMES; i++) {
 		uintptr_t address = (uintptr_t)pc[i];

@@ -30,28 +30,22 @@ __attribute__((constructor(101))) static void symbol_begin(void)
 	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
 }
 
-/* The loader has the program as it was called. */
-static void name_module(const Dl_info *info, char module[AW_SYMBOL_FILE_MAX])
-{
-	ssize_t len = -1;
-
-	if (!strchr(info->dli_fname, '/') || info->dli_fname[0] != '/')
-		len = readlink("/proc/self/exe", module, AW_SYMBOL_FILE_MAX - 1);
-	if (len >= 0)
-		module[len] = '\0';
-	else
-		snprintf(module, AW_SYMBOL_FILE_MAX, "%s", info->dli_fname);
-}
-
 static void add_module(uintptr_t address, struct aw_symbol *symbol)
 {
+	ssize_t len = -1;
 	Dl_info info;
 
 	symbol->module[0] = '\0';
 	symbol->offset = address;
 	if (!dladdr((void *)address, &info) || !info.dli_fname)
 		return;
-	name_module(&info, symbol->module);
+	/* The loader has the program as it was called. */
+	if (!strchr(info.dli_fname, '/') || info.dli_fname[0] != '/')
+		len = readlink("/proc/self/exe", symbol->module, AW_SYMBOL_FILE_MAX - 1);
+	if (len >= 0)
+		symbol->module[len] = '\0';
+	else
+		snprintf(symbol->module, sizeof(symbol->module), "%s", info.dli_fname);
 	symbol->offset = address - (uintptr_t)info.dli_fbase;
 	if (!symbol->function[0] && info.dli_sname)
 		snprintf(symbol->function, sizeof(symbol->function), "%s", info.dli_sname);

@@ -8,30 +8,25 @@ static void put_member(struct aw_buffer *buffer, const char *name, const char *v
 }
 
 /* A member that is not known is null. */
-static void put_frame(struct aw_buffer *buffer, const struct aw_symbol *frame,
-		      const char *directory)
-{
-	aw_buffer_put(buffer, "{\"function\":");
-	if (frame->function[0])
-		aw_buffer_put_json(buffer, frame->function);
-	else
-		aw_buffer_put(buffer, "null");
-	if (frame->file[0]) {
-		put_member(buffer, "file", aw_render_path(directory, frame->file));
-		aw_buffer_put(buffer, ",\"line\":%u", frame->line);
-	} else {
-		aw_buffer_put(buffer, ",\"file\":null,\"line\":null");
-	}
-	put_member(buffer, "module", frame->module);
-	aw_buffer_put(buffer, ",\"offset\":%lu}", (unsigned long)frame->offset);
-}
-
 static void put_stack(struct aw_buffer *buffer, const struct aw_trace *trace, const char *directory)
 {
 	aw_buffer_put(buffer, ",\"stack\":[");
 	for (unsigned i = 0; i < trace->frames; i++) {
-		aw_buffer_put(buffer, "%s", i ? "," : "");
-		put_frame(buffer, &trace->frame[i], directory);
+		const struct aw_symbol *frame = &trace->frame[i];
+
+		aw_buffer_put(buffer, "%s{\"function\":", i ? "," : "");
+		if (frame->function[0])
+			aw_buffer_put_json(buffer, frame->function);
+		else
+			aw_buffer_put(buffer, "null");
+		if (frame->file[0]) {
+			put_member(buffer, "file", aw_render_path(directory, frame->file));
+			aw_buffer_put(buffer, ",\"line\":%u", frame->line);
+		} else {
+			aw_buffer_put(buffer, ",\"file\":null,\"line\":null");
+		}
+		put_member(buffer, "module", frame->module);
+		aw_buffer_put(buffer, ",\"offset\":%lu}", (unsigned long)frame->offset);
 	}
 	aw_buffer_put(buffer, "]");
 }

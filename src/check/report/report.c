@@ -86,25 +86,21 @@ static void read_suppressions(const struct aw_check_settings *settings)
 	begun.wanted &= ~begun.suppressions.everywhere;
 }
 
-/* "P <process>" tells the command that a process has the library. */
-static void begin_file(void)
-{
-	const char *path = secure_getenv(AW_REPORTS_ENV);
-	int fd = path ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
-
-	if (path)
-		snprintf(begun.path, sizeof(begun.path), "%s", path);
-	if (fd < 0)
-		return;
-	dprintf(fd, "P %d\n", (int)getpid());
-	close(fd);
-}
-
 static void begin(void)
 {
+	const char *path = secure_getenv(AW_REPORTS_ENV);
+	int fd;
+
 	if (!getcwd(begun.directory, sizeof(begun.directory)))
 		begun.directory[0] = '\0';
-	begin_file();
+	fd = path ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+	if (path)
+		snprintf(begun.path, sizeof(begun.path), "%s", path);
+	if (fd >= 0) {
+		/* "P <process>" tells the command that a process has the library. */
+		dprintf(fd, "P %d\n", (int)getpid());
+		close(fd);
+	}
 	read_wanted(aw_check_settings());
 	read_suppressions(aw_check_settings());
 }
@@ -232,20 +228,6 @@ static void name_report(const struct aw_report *report, const struct aw_stack *a
 	}
 }
 
-static void note_where(const struct aw_report_named *named, struct aw_seen *seen)
-{
-	const struct aw_symbol *origin = aw_trace_origin(named->at);
-
-	if (!origin)
-		snprintf(seen->where, sizeof(seen->where), "%s", named->object);
-	else if (origin->file[0])
-		snprintf(seen->where, sizeof(seen->where), "%.60s %.80s:%u", origin->function,
-			 aw_render_path(named->directory, origin->file), origin->line);
-	else
-		snprintf(seen->where, sizeof(seen->where), "%.60s (%.60s+0x%lx)", origin->function,
-			 aw_trace_base(origin->module), (unsigned long)origin->offset);
-}
-
 static void write_report(const struct aw_report_named *named) AW_REQUIRES(lock)
 {
 	struct aw_buffer buffer = aw_buffer_of(made.bytes, sizeof(made.bytes));
@@ -266,10 +248,19 @@ static void write_report(const struct aw_report_named *named) AW_REQUIRES(lock)
 static bool tell(const struct aw_report *report, const struct aw_stack *at, struct aw_seen *seen)
 	AW_REQUIRES(lock)
 {
+	const struct aw_symbol *origin;
 	struct aw_report_named named;
 
 	name_report(report, at, &named);
-	note_where(&named, seen);
+	origin = aw_trace_origin(named.at);
+	if (!origin)
+		snprintf(seen->where, sizeof(seen->where), "%s", named.object);
+	else if (origin->file[0])
+		snprintf(seen->where, sizeof(seen->where), "%.60s %.80s:%u", origin->function,
+			 aw_render_path(named.directory, origin->file), origin->line);
+	else
+		snprintf(seen->where, sizeof(seen->where), "%.60s (%.60s+0x%lx)", origin->function,
+			 aw_trace_base(origin->module), (unsigned long)origin->offset);
 	seen->is_suppressed = aw_suppress_matches(&begun.suppressions, report->rule, named.at);
 	if (!seen->is_suppressed)
 		write_report(&named);

@@ -6,30 +6,20 @@
 
 #define MESSAGE_MAX 1536
 
-/* A source below the directory has a relative URI, from which a code host finds the file in its repository. */
-static void put_artifact(struct aw_buffer *buffer, const char *path, const char *directory)
-{
-	const char *relative = aw_render_path(directory, path);
-
-	aw_buffer_put(buffer, "\"artifactLocation\":{\"uri\":\"");
-	if (relative[0] == '/')
-		aw_buffer_put(buffer, "file://");
-	aw_buffer_put_uri(buffer, relative);
-	aw_buffer_put(buffer, relative[0] == '/' ? "\"}" : "\",\"uriBaseId\":\"%%SRCROOT%%\"}");
-}
-
 /* Without debug information the place is the program or the library. */
 static void put_place(struct aw_buffer *buffer, const struct aw_trace *trace, const char *directory)
 {
 	const struct aw_symbol *origin = aw_trace_origin(trace);
 	bool has_file = origin && origin->file[0];
+	const char *path = has_file ? origin->file : origin ? origin->module : "unknown";
+	const char *relative = aw_render_path(directory, path);
 
-	aw_buffer_put(buffer, "\"physicalLocation\":{");
-	put_artifact(buffer,
-		     has_file ? origin->file
-		     : origin ? origin->module
-			      : "unknown",
-		     directory);
+	/* A source below the directory has a relative URI, from which a code host finds the file in its repository. */
+	aw_buffer_put(buffer, "\"physicalLocation\":{\"artifactLocation\":{\"uri\":\"");
+	if (relative[0] == '/')
+		aw_buffer_put(buffer, "file://");
+	aw_buffer_put_uri(buffer, relative);
+	aw_buffer_put(buffer, relative[0] == '/' ? "\"}" : "\",\"uriBaseId\":\"%%SRCROOT%%\"}");
 	aw_buffer_put(buffer, ",\"region\":{\"startLine\":%u}}",
 		      has_file && origin->line ? origin->line : 1);
 	if (origin && origin->function[0]) {

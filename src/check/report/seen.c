@@ -11,21 +11,16 @@ static struct aw_seen
 	places[PLACES + AW_RULES]; /* the last ones are for each rule's further entries */
 static unsigned taken;
 
-static struct aw_seen *find_place(uint64_t key)
-{
-	unsigned at = (unsigned)(key >> 32) & (PLACES - 1);
-
-	while (places[at].key && places[at].key != key)
-		at = (at + 1) & (PLACES - 1);
-	return &places[at];
-}
-
 struct aw_seen *aw_seen_find(enum aw_rule rule, uint64_t key, bool *is_new)
 {
 	struct aw_seen *seen;
+	unsigned at;
 
 	key = key ? key : 1;
-	seen = find_place(key);
+	at = (unsigned)(key >> 32) & (PLACES - 1);
+	while (places[at].key && places[at].key != key)
+		at = (at + 1) & (PLACES - 1);
+	seen = &places[at];
 	if (!seen->key && taken == AW_SEEN_MAX)
 		seen = &places[PLACES + rule];
 	*is_new = !seen->key;

@@ -42,19 +42,6 @@ static bool read_text(const char *path, char text[AW_SUPPRESS_BYTES_MAX],
 	return true;
 }
 
-static void explain(const char *path, unsigned number, struct aw_slice part,
-		    char why[AW_SUPPRESS_WHY_MAX])
-{
-	char quoted[QUOTE_MAX + 8], names[NAMES_MAX];
-
-	aw_slice_quote(part, QUOTE_MAX, quoted);
-	aw_wanted_names(names, sizeof(names));
-	snprintf(
-		why, AW_SUPPRESS_WHY_MAX,
-		"%.200s, line %u: %sno such rule: a line is RULE, RULE:GLOB or a comment behind #; the rules are %s",
-		path, number, quoted, names);
-}
-
 static struct aw_slice strip(struct aw_slice line)
 {
 	while (line.len > 0 && strchr(" \t\r", line.at[0]))
@@ -102,7 +89,14 @@ static bool parse_lines(const char *path, struct aw_suppressions *suppressions,
 			return false;
 		}
 		if (!add_line(suppressions, line)) {
-			explain(path, number, line, why);
+			char quoted[QUOTE_MAX + 8], names[NAMES_MAX];
+
+			aw_slice_quote(line, QUOTE_MAX, quoted);
+			aw_wanted_names(names, sizeof(names));
+			snprintf(
+				why, AW_SUPPRESS_WHY_MAX,
+				"%.200s, line %u: %sno such rule: a line is RULE, RULE:GLOB or a comment behind #; the rules are %s",
+				path, number, quoted, names);
 			return false;
 		}
 	}

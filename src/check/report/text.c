@@ -12,24 +12,21 @@ const char *aw_render_path(const char *directory, const char *path)
 	return path + len + 1;
 }
 
-static void put_frame(struct aw_buffer *buffer, unsigned number, const struct aw_symbol *frame,
-		      const char *directory)
-{
-	aw_buffer_put(buffer, "    #%u %s", number,
-		      frame->function[0] ? frame->function : "(no symbol)");
-	if (frame->file[0])
-		aw_buffer_put(buffer, " %s:%u\n", aw_render_path(directory, frame->file),
-			      frame->line);
-	else
-		aw_buffer_put(buffer, " (%s+0x%lx)\n",
-			      frame->module[0] ? frame->module : "no module",
-			      (unsigned long)frame->offset);
-}
-
 static void put_trace(struct aw_buffer *buffer, const struct aw_trace *trace, const char *directory)
 {
-	for (unsigned i = 0; i < trace->frames; i++)
-		put_frame(buffer, i, &trace->frame[i], directory);
+	for (unsigned i = 0; i < trace->frames; i++) {
+		const struct aw_symbol *frame = &trace->frame[i];
+
+		aw_buffer_put(buffer, "    #%u %s", i,
+			      frame->function[0] ? frame->function : "(no symbol)");
+		if (frame->file[0])
+			aw_buffer_put(buffer, " %s:%u\n", aw_render_path(directory, frame->file),
+				      frame->line);
+		else
+			aw_buffer_put(buffer, " (%s+0x%lx)\n",
+				      frame->module[0] ? frame->module : "no module",
+				      (unsigned long)frame->offset);
+	}
 	if (!trace->frames)
 		aw_buffer_put(buffer, "    (its stack was not taken)\n");
 }
