@@ -8,7 +8,6 @@
 #include "net/base/fork.h"
 #include "net/base/io_now.h"
 #include "net/base/persona.h"
-#include "net/base/vary_env.h"
 #include "net/progress/engine.h"
 #include "ring/lock.h"
 #include "verbs/gid.h"
@@ -207,7 +206,7 @@ static void context_fill(struct vb_context *vb, struct ibv_device *device, int c
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	context->ops.poll_cq = vb_poll_cq;
 	context->ops.req_notify_cq = vb_req_notify_cq;
-	context->ops.post_send = aw_vary_env_is_on() ? vb_post_send_late : vb_post_send;
+	context->ops.post_send = vb_post_send;
 	context->ops.post_recv = vb_post_recv;
 	context->ops.post_srq_recv = vb_post_srq_recv;
 	context->ops.alloc_mw = vb_alloc_mw;

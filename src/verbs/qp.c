@@ -227,6 +227,10 @@ static void qp_fill(struct vb_qp *qp, struct ibv_pd *pd, const struct ibv_qp_ini
 	ibv->state = IBV_QPS_RESET;
 	atomic_init(&qp->walked, aw_persona_is_roce() ? IBV_QPS_RESET : IBV_QPS_INIT);
 	ibv->qp_type = attr->qp_type;
+	if (qp->uqp->ud)
+		qp->send_end = aw_ud_send_end;
+	else
+		qp->send_end = qp->uqp->varied ? aw_uqp_send_end_late : aw_uqp_send_end;
 	pthread_mutex_init(&ibv->mutex, NULL);
 	pthread_mutex_init(&qp->post_lock, NULL);
 	pthread_cond_init(&ibv->cond, NULL);

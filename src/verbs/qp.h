@@ -19,6 +19,8 @@ struct vb_qp {
 	/* begins with a whole struct ibv_qp; wr_start is NULL unless it is extended */
 	struct ibv_qp_ex ibv;
 	struct aw_uqp *uqp;
+	/* aw_uqp_send_end, or in its place that of a UD QP or of one that varies (net/qp/varied.h) */
+	void (*send_end)(struct aw_uqp *uqp);
 	struct ibv_qp_init_attr init; /* cap as granted */
 
 	/*

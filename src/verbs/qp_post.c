@@ -14,28 +14,7 @@
 #define SEND_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
 #define NEWER_WR_FLUSH 14 /* IBV_WR_FLUSH, which Debian 12's headers do not have */
 
-static inline __attribute__((always_inline)) int send_post(struct vb_qp *qp,
-							   const struct ibv_send_wr *wr)
-	AW_REQUIRES(qp->uqp->lock);
-static int recv_post(struct vb_qp *qp, const struct ibv_recv_wr *wr);
-
-/*
- * *wr becomes the WR that was not posted. It is inline with all that it calls here, so that vb_post_send, which has a twin for a
- * device that varies, costs no call more.
- */
-static inline __attribute__((always_inline)) int send_post_list(struct vb_qp *qp,
-								struct ibv_send_wr **wr)
-	AW_REQUIRES(qp->uqp->lock)
-{
-	int err = 0;
-
-	for (; *wr; *wr = (*wr)->next) {
-		err = send_post(qp, *wr);
-		if (err)
-			break;
-	}
-	return err;
-}
+static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr) AW_REQUIRES(qp->uqp->lock);
 
 /*
  * EINVAL before the QP is connected, ENOMEM when the send queue is full, EOPNOTSUPP for immediate
@@ -44,24 +23,15 @@ static inline __attribute__((always_inline)) int send_post_list(struct vb_qp *qp
 int vb_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct vb_qp *qp = vb_qp_of(ibv);
+	int err = 0;
 
 	vb_post_begin(qp);
-	int err = send_post_list(qp, &wr);
-
+	for (; wr; wr = wr->next) {
+		err = send_post(qp, wr);
+		if (err)
+			break;
+	}
 	vb_post_end(qp);
-	if (err)
-		*bad_wr = wr;
-	return vb_fail(err);
-}
-
-int vb_post_send_late(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
-{
-	struct vb_qp *qp = vb_qp_of(ibv);
-
-	vb_post_begin(qp);
-	int err = send_post_list(qp, &wr);
-
-	vb_post_end_late(qp);
 	if (err)
 		*bad_wr = wr;
 	return vb_fail(err);
@@ -70,9 +40,17 @@ int vb_post_send_late(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_sen
 /* EINVAL in RESET and for a QP with an SRQ, ENOMEM when the receive queue is full. */
 int vb_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	for (; wr; wr = wr->next) {
-		int err = recv_post(vb_qp_of(ibv), wr);
+	struct vb_qp *qp = vb_qp_of(ibv);
 
+	for (; wr; wr = wr->next) {
+		/* walked stays RESET when the QP goes on to another state without INIT. */
+		bool in_reset = vb_qp_walked(qp) == IBV_QPS_RESET &&
+				vb_qp_state(qp) == IBV_QPS_RESET;
+		int err = EINVAL;
+
+		if (!in_reset && vb_recv_wr_valid(wr, qp->init.cap.max_recv_sge))
+			err = aw_uqp_recv(qp->uqp, wr->wr_id, (const struct aw_sge *)wr->sg_list,
+					  (uint32_t)wr->num_sge);
 		if (err) {
 			*bad_wr = wr;
 			return vb_fail(err);
@@ -85,7 +63,7 @@ int vb_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr 
  * 0, or EOPNOTSUPP for an opcode that iWARP or this device lacks, EINVAL for an unknown one. opcode
  * is an int, since the values that the enum has depend on the headers of the build.
  */
-static inline __attribute__((always_inline)) int send_op(int opcode, enum aw_op *op)
+static int send_op(int opcode, enum aw_op *op)
 {
 	switch (opcode) {
 	case IBV_WR_RDMA_WRITE:
@@ -127,9 +105,7 @@ static inline __attribute__((always_inline)) int send_op(int opcode, enum aw_op 
 	return EINVAL;
 }
 
-static inline __attribute__((always_inline)) int send_data(const struct vb_qp *qp,
-							   struct aw_swqe *wqe,
-							   const struct ibv_send_wr *wr)
+static int send_data(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_send_wr *wr)
 {
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->init.cap.max_send_sge)
 		return EINVAL;
@@ -146,8 +122,7 @@ static inline __attribute__((always_inline)) int send_data(const struct vb_qp *q
 }
 
 /* Fills in the fields that depend on the kind of operation. */
-static inline __attribute__((always_inline)) void send_operation(struct aw_swqe *wqe,
-								 const struct ibv_send_wr *wr)
+static void send_operation(struct aw_swqe *wqe, const struct ibv_send_wr *wr)
 {
 	switch ((enum aw_op)wqe->op) {
 	case AW_OP_SEND:
@@ -180,36 +155,10 @@ static inline __attribute__((always_inline)) void send_operation(struct aw_swqe 
 	}
 }
 
-static inline __attribute__((always_inline)) int send_fill(struct vb_qp *qp, struct aw_swqe *wqe,
-							   const struct ibv_send_wr *wr)
-	AW_REQUIRES(qp->uqp->lock)
-{
-	enum aw_op op;
-	int err = send_op((int)wr->opcode, &op);
-
-	if (!err)
-		err = vb_send_agreed(qp, op);
-	if (err)
-		return err;
-	if (wr->send_flags & ~(unsigned int)SEND_FLAGS)
-		return EINVAL;
-	vb_send_begin(wqe, op, wr->wr_id, wr->send_flags);
-	if (op == AW_OP_BIND_MW)
-		return vb_mw_fill(wqe, IBV_MW_TYPE_2, wr->bind_mw.mw, wr->bind_mw.rkey,
-				  &wr->bind_mw.bind_info);
-	send_operation(wqe, wr);
-	if (qp->uqp->ud)
-		err = vb_send_address(qp, wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
-				      wr->wr.ud.remote_qkey);
-	if (err)
-		return err;
-	return op == AW_OP_LOCAL_INV ? 0 : send_data(qp, wqe, wr);
-}
-
-static inline __attribute__((always_inline)) int send_post(struct vb_qp *qp,
-							   const struct ibv_send_wr *wr)
+static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct aw_swqe *wqe;
+	enum aw_op op;
 	int err;
 
 	if (!vb_qp_may_send(qp))
@@ -217,21 +166,29 @@ static inline __attribute__((always_inline)) int send_post(struct vb_qp *qp,
 	wqe = aw_uqp_send_slot(qp->uqp);
 	if (!wqe)
 		return ENOMEM;
-	err = send_fill(qp, wqe, wr);
+	err = send_op((int)wr->opcode, &op);
+	if (!err)
+		err = vb_send_agreed(qp, op);
+	if (err)
+		return err;
+	if (wr->send_flags & ~(unsigned int)SEND_FLAGS)
+		return EINVAL;
+
+	vb_send_begin(wqe, op, wr->wr_id, wr->send_flags);
+	if (op == AW_OP_BIND_MW) {
+		err = vb_mw_fill(wqe, IBV_MW_TYPE_2, wr->bind_mw.mw, wr->bind_mw.rkey,
+				 &wr->bind_mw.bind_info);
+	} else {
+		send_operation(wqe, wr);
+		if (qp->uqp->ud)
+			err = vb_send_address(qp, wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
+					      wr->wr.ud.remote_qkey);
+		if (!err && op != AW_OP_LOCAL_INV)
+			err = send_data(qp, wqe, wr);
+	}
 	if (err)
 		return err;
 	vb_mw_posted(wqe);
 	vb_send_commit(qp);
 	return 0;
-}
-
-static int recv_post(struct vb_qp *qp, const struct ibv_recv_wr *wr)
-{
-	/* walked stays RESET when the QP goes on to another state without INIT. */
-	if (vb_qp_walked(qp) == IBV_QPS_RESET && vb_qp_state(qp) == IBV_QPS_RESET)
-		return EINVAL;
-	if (!vb_recv_wr_valid(wr, qp->init.cap.max_recv_sge))
-		return EINVAL;
-	return aw_uqp_recv(qp->uqp, wr->wr_id, (const struct aw_sge *)wr->sg_list,
-			   (uint32_t)wr->num_sge);
 }

@@ -71,61 +71,36 @@ static void wr_start(struct ibv_qp_ex *ibv) AW_ACQUIRE(qp_of(ibv)->post_lock)
 	aw_uqp_unlock(qp->uqp);
 }
 
-/* False for a datagram without an address, and for an atomic without its eight bytes: the call that would give it was left out. */
-static bool is_whole(const struct vb_qp *qp, const struct aw_swqe *wqe)
-{
-	if (qp->uqp->ud)
-		return wqe->to;
-	return !aw_op_is_atomic(wqe->op) || wqe->len == AW_ATOMIC_LEN;
-}
-
-static inline __attribute__((always_inline)) bool all_whole(const struct vb_qp *qp)
-	AW_REQUIRES(qp->uqp->lock)
+/* False where a datagram has no address or an atomic not its eight bytes: the call that would give it was left out. */
+static bool all_whole(const struct vb_qp *qp) AW_REQUIRES(qp->uqp->lock)
 {
 	const struct aw_sq *sq = &qp->uqp->core.sq;
 
-	for (uint32_t i = 0; i < qp->wr_count; i++)
-		if (!is_whole(qp, aw_sq_at(sq, sq->tail + i)))
+	for (uint32_t i = 0; i < qp->wr_count; i++) {
+		const struct aw_swqe *wqe = aw_sq_at(sq, sq->tail + i);
+		bool whole = qp->uqp->ud ? wqe->to != 0
+					 : !aw_op_is_atomic(wqe->op) || wqe->len == AW_ATOMIC_LEN;
+
+		if (!whole)
 			return false;
+	}
 	return true;
 }
 
-/* EINVAL also where the QP was reset meanwhile, which took the slots with it. */
-static inline __attribute__((always_inline)) int commit_all(struct vb_qp *qp)
-	AW_REQUIRES(qp->uqp->lock)
+static int wr_complete(struct ibv_qp_ex *ibv) AW_RELEASE(qp_of(ibv)->post_lock)
 {
+	struct vb_qp *qp = qp_of(ibv);
 	int err = qp->wr_err;
 
+	aw_uqp_send_begin(qp->uqp);
+	/* Also where the QP was reset meanwhile, which took the slots with it. */
 	if (!err && (qp->uqp->core.sq.tail != qp->wr_tail || !vb_qp_may_send(qp) || !all_whole(qp)))
 		err = EINVAL;
 	for (; !err && qp->wr_count; qp->wr_count--) {
 		vb_mw_posted(aw_sq_at(&qp->uqp->core.sq, qp->uqp->core.sq.tail));
 		vb_send_commit(qp);
 	}
-	return err;
-}
-
-static int wr_complete(struct ibv_qp_ex *ibv) AW_RELEASE(qp_of(ibv)->post_lock)
-{
-	struct vb_qp *qp = qp_of(ibv);
-
-	aw_uqp_send_begin(qp->uqp);
-	int err = commit_all(qp);
-
 	vb_send_end(qp);
-	aw_unlock(&qp_of(ibv)->post_lock);
-	return vb_fail(err);
-}
-
-/* In its place on a device that varies. */
-static int wr_complete_late(struct ibv_qp_ex *ibv) AW_RELEASE(qp_of(ibv)->post_lock)
-{
-	struct vb_qp *qp = qp_of(ibv);
-
-	aw_uqp_send_begin(qp->uqp);
-	int err = commit_all(qp);
-
-	vb_send_end_late(qp);
 	aw_unlock(&qp_of(ibv)->post_lock);
 	return vb_fail(err);
 }
@@ -268,7 +243,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ibv, void *addr, size_t length)
 void vb_qp_wr_init(struct vb_qp *qp)
 {
 	qp->ibv.wr_start = wr_start;
-	qp->ibv.wr_complete = qp->uqp->varied ? wr_complete_late : wr_complete;
+	qp->ibv.wr_complete = wr_complete;
 	qp->ibv.wr_abort = wr_abort;
 	qp->ibv.wr_send = wr_send;
 	qp->ibv.wr_send_inv = wr_send_inv;

@@ -60,35 +60,16 @@ static inline void vb_send_commit(const struct vb_qp *qp) AW_REQUIRES(qp->uqp->l
 		aw_uqp_send_commit(qp->uqp);
 }
 
-static inline void vb_send_end(const struct vb_qp *qp) AW_RELEASE(qp->uqp->lock)
+/* Transmits, unless the posts are held, and releases the lock. Unchecked: the pointer cannot say that its target does so. */
+static inline void vb_send_end(const struct vb_qp *qp) AW_RELEASE(qp->uqp->lock) AW_UNCHECKED
 {
-	if (qp->uqp->ud)
-		aw_ud_send_end(qp->uqp);
-	else
-		aw_uqp_send_end(qp->uqp);
-}
-
-/* The same on a device that varies (net/qp/varied.h). */
-static inline void vb_send_end_late(const struct vb_qp *qp) AW_RELEASE(qp->uqp->lock)
-{
-	if (qp->uqp->ud)
-		aw_ud_send_end(qp->uqp);
-	else
-		aw_uqp_send_end_late(qp->uqp);
+	qp->send_end(qp->uqp);
 }
 
 static inline void vb_post_end(struct vb_qp *qp)
 	AW_RELEASE(qp->post_lock, qp->uqp->lock) AW_UNCHECKED
 {
 	vb_send_end(qp);
-	if (qp->ibv.wr_start)
-		aw_unlock(&qp->post_lock);
-}
-
-static inline void vb_post_end_late(struct vb_qp *qp)
-	AW_RELEASE(qp->post_lock, qp->uqp->lock) AW_UNCHECKED
-{
-	vb_send_end_late(qp);
 	if (qp->ibv.wr_start)
 		aw_unlock(&qp->post_lock);
 }

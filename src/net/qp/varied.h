@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A QP of a device that varies (ANYWARP_VARY, docs/vary.md). It has tables of its own: the functions that the core calls and
 // the carriers, which hold back what they place; and verbs end its posts by aw_uqp_send_end_late. All are chosen where the
-// QP, its stream and its context are made, so a device that does not vary executes nothing of this.
+// QP and its stream are made, so a device that does not vary executes nothing of this.
 //
 // A turn that receives copies payloads and places them late: before a completion, a Read of this memory, an atomic or a
 // change of a window, and at the turn's end. Of each span the last byte is placed first, then the rest of all of them in
