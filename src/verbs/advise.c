@@ -9,35 +9,30 @@
 
 #include <errno.h>
 
-/* The checks of ibv_advise_mr(3). */
-static int range_check(const struct aw_mr *mr, const void *pd, bool write,
-		       const struct ibv_sge *sge)
-{
-	if (!mr)
-		return ENOENT;
-	if (mr->pd != pd)
-		return EPERM;
-	if (mr->window || !(mr->access & AW_ACCESS_ON_DEMAND))
-		return EINVAL;
-	if (write && !(mr->access & AW_ACCESS_LOCAL_WRITE))
-		return EPERM;
-	return aw_mr_check(mr, pd, NULL, 0, sge->addr, sge->length) ? EFAULT : 0;
-}
-
+/* The checks are those of ibv_advise_mr(3). */
 static int range_advise(const void *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 			const struct ibv_sge *sge)
 {
 	bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
 	struct aw_mr *mr = aw_mr_get(sge->lkey);
-	int err = range_check(mr, pd, write, sge);
+	int err = 0;
 
-	/* PREFETCH_NO_FAULT needs no work: a page that the CPU has is never absent here. */
-	if (!err && sge->length && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT &&
-	    !aw_mapping_reach(aw_mr_at(mr, sge->addr), sge->length, write) &&
-	    flags & IBV_ADVISE_MR_FLAG_FLUSH)
+	if (!mr)
+		return ENOENT;
+	if (mr->pd != pd)
+		err = EPERM;
+	else if (mr->window || !(mr->access & AW_ACCESS_ON_DEMAND))
+		err = EINVAL;
+	else if (write && !(mr->access & AW_ACCESS_LOCAL_WRITE))
+		err = EPERM;
+	else if (aw_mr_check(mr, pd, NULL, 0, sge->addr, sge->length))
 		err = EFAULT;
-	if (mr)
-		aw_mr_put(mr);
+	/* PREFETCH_NO_FAULT needs no work: a page that the CPU has is never absent here. */
+	else if (sge->length && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT &&
+		 !aw_mapping_reach(aw_mr_at(mr, sge->addr), sge->length, write) &&
+		 flags & IBV_ADVISE_MR_FLAG_FLUSH)
+		err = EFAULT;
+	aw_mr_put(mr);
 	return err;
 }
 

@@ -23,10 +23,10 @@ static int refuse(const char *why)
 	return EINVAL;
 }
 
-static int source_set(struct aw_ah *ah, uint8_t sgid_index)
+static int global_fill(struct aw_ah *ah, const struct ibv_global_route *grh)
 {
 	struct ibv_gid_entry own;
-	int err = vb_gid_at(sgid_index, &own);
+	int err = vb_gid_at(grh->sgid_index, &own);
 
 	if (err == EINVAL)
 		return refuse("sgid_index is not in the GID table (ibv_devinfo -v shows it)");
@@ -34,15 +34,7 @@ static int source_set(struct aw_ah *ah, uint8_t sgid_index)
 		return err;
 	memcpy(ah->src, own.gid.raw, GID_LEN);
 	ah->ifindex = own.ndev_ifindex;
-	return 0;
-}
 
-static int global_fill(struct aw_ah *ah, const struct ibv_global_route *grh)
-{
-	int err = source_set(ah, grh->sgid_index);
-
-	if (err)
-		return err;
 	ud_addr_of_gid(grh->dgid.raw, ah->dst);
 	if (gid_is_zero(ah->dst))
 		return refuse("the destination's GID is zero");
@@ -54,34 +46,29 @@ static int global_fill(struct aw_ah *ah, const struct ibv_global_route *grh)
 	return 0;
 }
 
-static int local_fill(struct aw_ah *ah, uint16_t dlid)
+static int ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr, struct vb_ah **created)
 {
-	if (dlid != VB_LID)
-		return refuse("a LID leads no further than this host: give a GID (is_global)");
-	aw_pair_loopback_gid(ah->dst);
-	ah->by_lid = true;
-	return 0;
-}
+	static _Atomic uint32_t handles;
+	struct aw_ah want = { .sl = attr->sl };
+	struct vb_ah *ah;
+	int err;
 
-static int ah_fill(struct aw_ah *ah, const struct ibv_ah_attr *attr)
-{
 	if (attr->port_num != VB_PORT)
 		return refuse("there is port 1 only");
 	if (attr->sl > UD_SL_MAX)
 		return refuse("a service level is 0 to 15");
-	ah->sl = attr->sl;
-	return attr->is_global ? global_fill(ah, &attr->grh) : local_fill(ah, attr->dlid);
-}
+	if (attr->is_global) {
+		err = global_fill(&want, &attr->grh);
+		if (err)
+			return err;
+	} else {
+		if (attr->dlid != VB_LID)
+			return refuse(
+				"a LID leads no further than this host: give a GID (is_global)");
+		aw_pair_loopback_gid(want.dst);
+		want.by_lid = true;
+	}
 
-static int ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr, struct vb_ah **created)
-{
-	static _Atomic uint32_t handles;
-	struct aw_ah want = { 0 };
-	struct vb_ah *ah;
-	int err = ah_fill(&want, attr);
-
-	if (err)
-		return err;
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return ENOMEM;

@@ -25,31 +25,6 @@ static void gid_from_ipv4(union ibv_gid *gid, const uint8_t *addr)
 	memcpy(gid->raw + 12, addr, 4);
 }
 
-// Two links may have equal addresses. An ifindex that fits none of them, 0 for one, leaves the choice to the order of the
-// table: a program may have filled in the work completion itself.
-static int sgid_index_find(struct ibv_context *context, uint8_t port_num, const union ibv_gid *sgid,
-			   uint32_t ifindex, struct ibv_global_route *route)
-{
-	struct ibv_gid_entry entry;
-	int found = -1, err = 0;
-
-	for (uint32_t index = 0; index <= SGID_INDEX_MAX && (!err || err == ENODATA); index++) {
-		err = ibv_query_gid_ex(context, port_num, index, &entry, 0);
-		if (err || memcmp(&entry.gid, sgid, sizeof(*sgid)))
-			continue;
-		if (found < 0 || entry.ndev_ifindex == ifindex)
-			found = (int)index;
-		if (entry.ndev_ifindex == ifindex)
-			break;
-	}
-	if (found < 0) {
-		errno = EINVAL;
-		return -1;
-	}
-	route->sgid_index = (uint8_t)found;
-	return 0;
-}
-
 // The way back: the sender becomes the destination, the receiver the source.
 static int route_back(const struct ibv_grh *grh, struct ibv_global_route *route,
 		      union ibv_gid *sgid)
@@ -80,7 +55,9 @@ static int route_back(const struct ibv_grh *grh, struct ibv_global_route *route,
 int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc,
 			struct ibv_grh *grh, struct ibv_ah_attr *ah_attr)
 {
+	struct ibv_gid_entry entry;
 	union ibv_gid sgid;
+	int found = -1, err = 0;
 
 	memset(ah_attr, 0, sizeof(*ah_attr));
 	ah_attr->dlid = wc->slid;
@@ -93,7 +70,24 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ib
 	ah_attr->is_global = 1;
 	if (route_back(grh, &ah_attr->grh, &sgid))
 		return -1;
-	return sgid_index_find(context, port_num, &sgid, wc->vendor_err, &ah_attr->grh);
+
+	// Two links may have equal addresses. An ifindex (vendor_err) that fits none of them, 0 for one, leaves the choice to the order
+	// of the table: a program may have filled in the work completion itself.
+	for (uint32_t index = 0; index <= SGID_INDEX_MAX && (!err || err == ENODATA); index++) {
+		err = ibv_query_gid_ex(context, port_num, index, &entry, 0);
+		if (err || memcmp(&entry.gid, &sgid, sizeof(sgid)))
+			continue;
+		if (found < 0 || entry.ndev_ifindex == wc->vendor_err)
+			found = (int)index;
+		if (entry.ndev_ifindex == wc->vendor_err)
+			break;
+	}
+	if (found < 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	ah_attr->grh.sgid_index = (uint8_t)found;
+	return 0;
 }
 
 struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,

@@ -20,30 +20,21 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 	return 0;
 }
 
-static void ack_cq(struct ibv_cq *cq)
-{
-	vb_ack_add((struct vb_ack){ &cq->mutex, &cq->cond, &cq->async_events_completed }, 1);
-}
-
-static void ack_qp(struct ibv_qp *qp)
-{
-	vb_ack_add((struct vb_ack){ &qp->mutex, &qp->cond, &qp->events_completed }, 1);
-}
-
-static void ack_srq(struct ibv_srq *srq)
-{
-	vb_ack_add((struct vb_ack){ &srq->mutex, &srq->cond, &srq->events_completed }, 1);
-}
-
 /*
  * An event of the device or a port belongs to no object that waits for it. Newer headers have more
  * such events.
  */
 void ibv_ack_async_event(struct ibv_async_event *event)
 {
+	struct ibv_srq *srq;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+
 	switch ((int)event->event_type) {
 	case IBV_EVENT_CQ_ERR:
-		ack_cq(event->element.cq);
+		cq = event->element.cq;
+		vb_ack_add((struct vb_ack){ &cq->mutex, &cq->cond, &cq->async_events_completed },
+			   1);
 		break;
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:
@@ -53,11 +44,13 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 	case IBV_EVENT_PATH_MIG:
 	case IBV_EVENT_PATH_MIG_ERR:
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		ack_qp(event->element.qp);
+		qp = event->element.qp;
+		vb_ack_add((struct vb_ack){ &qp->mutex, &qp->cond, &qp->events_completed }, 1);
 		break;
 	case IBV_EVENT_SRQ_ERR:
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		ack_srq(event->element.srq);
+		srq = event->element.srq;
+		vb_ack_add((struct vb_ack){ &srq->mutex, &srq->cond, &srq->events_completed }, 1);
 		break;
 	}
 }

@@ -32,28 +32,13 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	return &channel->ibv;
 }
 
-/*
- * A thread that waits on a channel that is destroyed hangs until it is cancelled, as with an adapter,
- * and then still uses the channel's memory, so that it stays.
- */
-static void release(struct vb_channel *channel)
-{
-	static struct vb_channel *_Atomic waited_on;
-
-	if (!aw_channel_has_waiter(&channel->events)) {
-		free(channel);
-		return;
-	}
-	channel->next = waited_on;
-	while (!atomic_compare_exchange_weak(&waited_on, &channel->next, channel))
-		;
-}
-
 /* EBUSY while a CQ uses the channel. */
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
+	static struct vb_channel *_Atomic waited_on;
 	struct ibv_context *context = channel->context;
+	struct vb_channel *vb = vb_channel_of(channel);
 	bool used;
 
 	aw_lock(&context->mutex);
@@ -61,8 +46,19 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	aw_unlock(&context->mutex);
 	if (used)
 		return vb_fail(EBUSY);
-	aw_channel_fini(&vb_channel_of(channel)->events);
-	release(vb_channel_of(channel));
+	aw_channel_fini(&vb->events);
+
+	/*
+	 * A thread that waits on a channel that is destroyed hangs until it is cancelled, as with an adapter,
+	 * and then still uses the channel's memory, so that it stays.
+	 */
+	if (aw_channel_has_waiter(&vb->events)) {
+		vb->next = waited_on;
+		while (!atomic_compare_exchange_weak(&waited_on, &vb->next, vb))
+			;
+	} else {
+		free(vb);
+	}
 	vb_context_put(context);
 	return 0;
 }

@@ -28,8 +28,7 @@ static TAILQ_HEAD(vb_context_list, vb_context) contexts
 
 static int context_open(struct ibv_device *device, int cmd_fd, struct vb_context **context);
 static int context_open_anew(struct ibv_device *device, struct vb_context **context);
-static struct vb_context *shared_take(void);
-static struct vb_context *shared_offer(struct vb_context *fresh);
+static struct vb_context *shared_take(struct vb_context *fresh);
 
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
@@ -61,17 +60,21 @@ int avb_context_shared_get(struct ibv_context **context)
 
 	if (err)
 		return err;
-	struct vb_context *held = shared_take();
+	struct vb_context *held = shared_take(NULL);
 
 	if (!held) {
+		struct vb_context *fresh;
+
 		list = ibv_get_device_list(NULL);
 		if (!list)
 			return errno;
-		err = context_open_anew(list[0], &held);
+		err = context_open_anew(list[0], &fresh);
 		ibv_free_device_list(list);
 		if (err)
 			return err;
-		held = shared_offer(held);
+		held = shared_take(fresh);
+		if (held != fresh)
+			vb_context_put(&fresh->verbs.context);
 	}
 	*context = &held->verbs.context;
 	return 0;
@@ -159,8 +162,8 @@ static __attribute__((constructor)) void context_prepare_for_fork(void)
 	aw_fork_register(AW_FORK_CONTEXTS, &context_fork_handlers);
 }
 
-/* The shared context, held; NULL when there is none or it was opened before a fork. */
-static struct vb_context *shared_take(void)
+/* The shared context, held. Where there is none, or it was opened before a fork, fresh (or NULL) takes its place. */
+static struct vb_context *shared_take(struct vb_context *fresh)
 {
 	uint32_t generation = aw_fork_generation();
 	struct vb_context *shared;
@@ -170,27 +173,10 @@ static struct vb_context *shared_take(void)
 	if (shared && shared->generation == generation)
 		shared->refs++;
 	else
-		shared = NULL;
+		shared = fresh;
+	if (shared)
+		context_shared = shared;
 	aw_unlock(&context_lock);
-	return shared;
-}
-
-/*
- * Makes fresh the shared context unless another thread was first. Returns the shared context, held.
- */
-static struct vb_context *shared_offer(struct vb_context *fresh)
-{
-	struct vb_context *shared;
-
-	aw_lock(&context_lock);
-	shared = context_shared;
-	if (shared && shared->generation == fresh->generation)
-		shared->refs++;
-	else
-		shared = context_shared = fresh;
-	aw_unlock(&context_lock);
-	if (shared != fresh)
-		vb_context_put(&fresh->verbs.context);
 	return shared;
 }
 
@@ -228,42 +214,27 @@ static void context_fill(struct vb_context *vb, struct ibv_device *device, int c
 	vb->verbs.reg_dm_mr = vb_reg_dm_mr;
 }
 
-static int context_make(struct vb_context *vb)
-{
-	struct stat st;
-	int err;
-
-	if (fstat(vb->verbs.context.cmd_fd, &st) != 0)
-		return errno;
-	vb->cmd_dev = st.st_dev;
-	vb->cmd_ino = st.st_ino;
-	err = aw_engine_get();
-	if (err)
-		return err;
-	err = aw_channel_init(&vb->async);
-	if (err)
-		aw_engine_put();
-	return err;
-}
-
 /* The context owns cmd_fd on success. */
 static int context_open(struct ibv_device *device, int cmd_fd, struct vb_context **context)
 {
 	struct vb_context *vb;
+	struct stat st;
 	int err;
 
 	vb = calloc(1, sizeof(*vb));
 	if (!vb)
 		return ENOMEM;
-	vb->verbs.context.cmd_fd = cmd_fd;
-	err = context_make(vb);
-	if (err) {
-		free(vb);
-		return err;
-	}
-	pthread_mutex_init(&vb->verbs.context.mutex, NULL);
+	err = fstat(cmd_fd, &st) ? errno : aw_engine_get();
+	if (err)
+		goto free_vb;
+	err = aw_channel_init(&vb->async);
+	if (err)
+		goto put_engine;
+	vb->cmd_dev = st.st_dev;
+	vb->cmd_ino = st.st_ino;
 	vb->generation = aw_fork_generation();
 	vb->refs = 1;
+	pthread_mutex_init(&vb->verbs.context.mutex, NULL);
 	context_fill(vb, device, cmd_fd);
 	vb->stat = aw_stat_take(AW_STAT_DEVICE, 0);
 	if (vb->stat)
@@ -273,6 +244,12 @@ static int context_open(struct ibv_device *device, int cmd_fd, struct vb_context
 	aw_unlock(&context_lock);
 	*context = vb;
 	return 0;
+
+put_engine:
+	aw_engine_put();
+free_vb:
+	free(vb);
+	return err;
 }
 
 /* The fd is never read: it tells this context from others, as a device file's would. */

@@ -28,7 +28,6 @@ static struct vb_limit cqs = { .max = VB_CQ_MAX };
 
 static int cq_create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr,
 		     struct vb_cq **created);
-static int attr_ex_check(const struct ibv_cq_init_attr_ex *attr);
 
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 			     struct ibv_comp_channel *channel, int comp_vector)
@@ -54,9 +53,13 @@ struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_ini
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_cq *cq;
-	int err = attr_ex_check(attr);
+	int err;
 
-	if (!err)
+	if (attr->comp_mask & ~(uint32_t)ATTR_SUPPORTED || attr->wc_flags & ~WC_FLAGS_SUPPORTED ||
+	    (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+	     attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
+		err = EOPNOTSUPP;
+	else
 		err = cq_create(context, attr, &cq);
 	if (err) {
 		errno = err;
@@ -157,18 +160,6 @@ int vb_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 			break;
 	}
 	return done;
-}
-
-static int attr_ex_check(const struct ibv_cq_init_attr_ex *attr)
-{
-	if (attr->comp_mask & ~(uint32_t)ATTR_SUPPORTED)
-		return EOPNOTSUPP;
-	if (attr->wc_flags & ~WC_FLAGS_SUPPORTED)
-		return EOPNOTSUPP;
-	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
-	    attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
-		return EOPNOTSUPP;
-	return 0;
 }
 
 static void cq_fill(struct vb_cq *cq, struct ibv_context *context,

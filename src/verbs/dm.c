@@ -50,25 +50,12 @@ static void show(struct vb_dm *dm, struct ibv_context *context)
 	vb_context_get(context);
 }
 
-static int memory_make(struct vb_dm *dm, const struct ibv_alloc_dm_attr *attr)
-{
-	uint32_t log = attr->log_align_req > ALIGN_LOG_MIN ? attr->log_align_req : ALIGN_LOG_MIN;
-	size_t align = (size_t)1 << log;
-	size_t room = (attr->length + align - 1) & ~(align - 1);
-
-	dm->memory = aligned_alloc(align, room);
-	if (!dm->memory)
-		return ENOMEM;
-	memset(dm->memory, 0, room);
-	dm->length = attr->length;
-	return 0;
-}
-
 struct ibv_dm *vb_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
-	struct vb_dm *dm = NULL;
-	int err = ENOMEM;
+	uint32_t log = attr->log_align_req > ALIGN_LOG_MIN ? attr->log_align_req : ALIGN_LOG_MIN;
+	size_t align, room;
+	struct vb_dm *dm;
 
 	if (attr->comp_mask || !attr->length || attr->log_align_req > ALIGN_LOG_MAX) {
 		errno = EINVAL;
@@ -77,20 +64,26 @@ struct ibv_dm *vb_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr
 	if (!bytes_take(attr->length))
 		goto none;
 	dm = calloc(1, sizeof(*dm));
-	if (dm)
-		err = memory_make(dm, attr);
-	if (err)
+	if (!dm)
 		goto give;
+	align = (size_t)1 << log;
+	room = (attr->length + align - 1) & ~(align - 1);
+	dm->memory = aligned_alloc(align, room);
+	if (!dm->memory)
+		goto free_dm;
+	memset(dm->memory, 0, room);
+	dm->length = attr->length;
 	dm->base = dm;
 	vb_share_add(&dm->shared, VB_KIND_DM, context);
 	show(dm, context);
 	return &dm->ibv;
 
-give:
+free_dm:
 	free(dm);
+give:
 	bytes_give(attr->length);
 none:
-	errno = err;
+	errno = ENOMEM;
 	return NULL;
 }
 

@@ -65,19 +65,11 @@ static bool is_unused(const struct ibv_gid_entry *entry)
 	return !memcmp(&entry->gid, &none, sizeof(none));
 }
 
-static enum ibv_mtu mtu_of_first(void) AW_REQUIRES(lock)
-{
-	size_t first = 0;
-
-	while (first < kept.count && is_unused(&kept.entries[first]))
-		first++;
-	return first < kept.count ? vb_port_mtu_of(kept.entries[first].ndev_ifindex) : IBV_MTU_1024;
-}
-
 static int gids_read(void) AW_REQUIRES(lock)
 {
 	static struct vb_gids now;
 	struct ifaddrs *list;
+	size_t first = 0;
 
 	if (getifaddrs(&list))
 		return errno;
@@ -89,7 +81,11 @@ static int gids_read(void) AW_REQUIRES(lock)
 				gid_add(&now, ifa);
 	freeifaddrs(list);
 	gids_merge(&now);
-	kept.mtu = mtu_of_first();
+
+	while (first < kept.count && is_unused(&kept.entries[first]))
+		first++;
+	kept.mtu = first < kept.count ? vb_port_mtu_of(kept.entries[first].ndev_ifindex)
+				      : IBV_MTU_1024;
 	if (!kept.mtu) {
 		kept.mtu = IBV_MTU_1024;
 		kept_whole = false;

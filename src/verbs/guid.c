@@ -45,18 +45,10 @@ static void guid_find(void)
 	memcpy(&guid, octets, sizeof(guid));
 }
 
-static bool mac_usable(const struct ifaddrs *ifa)
-{
-	static const uint8_t none[MAC_LEN];
-	const struct sockaddr_ll *ll = (const struct sockaddr_ll *)ifa->ifa_addr;
-
-	return ll && ll->sll_family == AF_PACKET && !(ifa->ifa_flags & IFF_LOOPBACK) &&
-	       ll->sll_halen == MAC_LEN && memcmp(ll->sll_addr, none, MAC_LEN);
-}
-
 /* The interface with the lowest index: the order of the list is no promise. */
 static bool guid_from_mac(uint8_t *octets)
 {
+	static const uint8_t none[MAC_LEN];
 	const struct sockaddr_ll *first = NULL;
 	struct ifaddrs *list;
 
@@ -64,8 +56,11 @@ static bool guid_from_mac(uint8_t *octets)
 		return false;
 	for (const struct ifaddrs *ifa = list; ifa; ifa = ifa->ifa_next) {
 		const struct sockaddr_ll *ll = (const struct sockaddr_ll *)ifa->ifa_addr;
+		bool usable = ll && ll->sll_family == AF_PACKET &&
+			      !(ifa->ifa_flags & IFF_LOOPBACK) && ll->sll_halen == MAC_LEN &&
+			      memcmp(ll->sll_addr, none, MAC_LEN);
 
-		if (mac_usable(ifa) && (!first || ll->sll_ifindex < first->sll_ifindex))
+		if (usable && (!first || ll->sll_ifindex < first->sll_ifindex))
 			first = ll;
 	}
 	if (first) {

@@ -155,15 +155,6 @@ void ibv_unimport_mr(struct ibv_mr *mr)
 	ibv_dereg_mr(mr);
 }
 
-static int dmabuf_check(uint64_t offset, uint64_t iova, unsigned int access)
-{
-	uint64_t within_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
-
-	if (access & ~(unsigned int)ACCESS_DMABUF || (offset ^ iova) & within_page)
-		return EINVAL;
-	return access_check(access);
-}
-
 /* EOPNOTSUPP for a dma-buf that the CPU cannot map. The fd may be closed afterwards. */
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
 				 int fd, int access)
@@ -173,7 +164,10 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	struct vb_mapping mapping;
 	struct ibv_mr *mr;
 	uint8_t *host;
-	int err = dmabuf_check(offset, iova, (unsigned int)access);
+	uint64_t within_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+	bool fits = !((unsigned int)access & ~(unsigned int)ACCESS_DMABUF) &&
+		    !((offset ^ iova) & within_page);
+	int err = fits ? access_check((unsigned int)access) : EINVAL;
 
 	if (!err)
 		err = vb_dmabuf_map(fd, offset, length, writes, &mapping, &host);
@@ -388,23 +382,18 @@ static int mr_move(struct vb_mr *mr, const struct aw_mr *want)
 	return 0;
 }
 
-static int mr_adjust(struct vb_mr *mr, const struct aw_mr *want)
+static int mr_change(struct vb_mr *mr, const struct aw_mr *want, bool moves)
 {
 	const void *pd = mr->region->pd;
-	int err;
+	int err = range_check(want);
 
+	if (err)
+		return err;
+	if (moves)
+		return mr_move(mr, want);
 	aw_flush_posts();
 	err = aw_mr_change(mr->region, want, windows_forbid);
 	if (!err)
 		region_unlend(mr, mr->region, pd);
 	return err;
-}
-
-static int mr_change(struct vb_mr *mr, const struct aw_mr *want, bool moves)
-{
-	int err = range_check(want);
-
-	if (err)
-		return err;
-	return moves ? mr_move(mr, want) : mr_adjust(mr, want);
 }

@@ -32,8 +32,6 @@ static struct vb_mw *mw_of(struct ibv_mw *mw)
 	return (struct vb_mw *)mw;
 }
 
-static int bind_post(struct vb_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind);
-
 /* EINVAL for an unknown type, ENOMEM, EIO without randomness. */
 struct ibv_mw *vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
@@ -73,10 +71,23 @@ int vb_dealloc_mw(struct ibv_mw *ibv_mw)
 int vb_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct vb_qp *qp = vb_qp_of(ibv);
-	int err;
+	struct aw_swqe *wqe = NULL;
+	uint32_t rkey = 0;
+	int err = EINVAL;
 
 	vb_post_begin(qp);
-	err = bind_post(qp, mw, bind);
+	if (vb_qp_may_send(qp) && !(bind->send_flags & ~(unsigned int)BIND_FLAGS)) {
+		wqe = aw_uqp_send_slot(qp->uqp);
+		err = wqe ? aw_stag_rekey(mw->rkey, &rkey) : ENOMEM;
+	}
+	if (!err) {
+		vb_send_begin(wqe, AW_OP_BIND_MW, bind->wr_id, bind->send_flags);
+		err = vb_mw_fill(wqe, IBV_MW_TYPE_1, mw, rkey, &bind->bind_info);
+	}
+	if (!err) {
+		vb_mw_posted(wqe);
+		vb_send_commit(qp);
+	}
 	vb_post_end(qp);
 	return vb_fail(err);
 }
@@ -109,27 +120,4 @@ void vb_mw_posted(const struct aw_swqe *wqe)
 		return;
 	memcpy(&mw, wqe->data, sizeof(mw));
 	mw->rkey = wqe->stag;
-}
-
-static int bind_post(struct vb_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind)
-	AW_REQUIRES(qp->uqp->lock)
-{
-	struct aw_swqe *wqe;
-	uint32_t rkey;
-	int err;
-
-	if (!vb_qp_may_send(qp) || bind->send_flags & ~(unsigned int)BIND_FLAGS)
-		return EINVAL;
-	wqe = aw_uqp_send_slot(qp->uqp);
-	if (!wqe)
-		return ENOMEM;
-	vb_send_begin(wqe, AW_OP_BIND_MW, bind->wr_id, bind->send_flags);
-	err = aw_stag_rekey(mw->rkey, &rkey);
-	if (!err)
-		err = vb_mw_fill(wqe, IBV_MW_TYPE_1, mw, rkey, &bind->bind_info);
-	if (err)
-		return err;
-	vb_mw_posted(wqe);
-	vb_send_commit(qp);
-	return 0;
 }

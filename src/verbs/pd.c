@@ -191,22 +191,6 @@ static int parent_check(const struct ibv_parent_domain_init_attr *attr)
 	return attr->pd ? 0 : EINVAL;
 }
 
-static void parent_fill(struct vb_pd *pd, const struct ibv_parent_domain_init_attr *attr)
-{
-	pd->base = vb_pd_of(attr->pd)->base;
-	vb_pd_get(&pd->base->ibv);
-	pd->td = (struct vb_td *)attr->td;
-	if (pd->td)
-		atomic_fetch_add_explicit(&pd->td->users, 1, memory_order_relaxed);
-	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
-		pd->pd_context = attr->pd_context;
-	if (!(attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS))
-		return;
-	pd->alloc = attr->alloc;
-	pd->free = attr->free;
-	pd->memory = (struct aw_mem_source){ memory_alloc, memory_free, pd };
-}
-
 struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *context,
 				      struct ibv_parent_domain_init_attr *attr)
 {
@@ -221,7 +205,18 @@ struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *context,
 	pd = pd_alloc(context);
 	if (!pd)
 		return NULL;
-	parent_fill(pd, attr);
+	pd->base = vb_pd_of(attr->pd)->base;
+	vb_pd_get(&pd->base->ibv);
+	pd->td = (struct vb_td *)attr->td;
+	if (pd->td)
+		atomic_fetch_add_explicit(&pd->td->users, 1, memory_order_relaxed);
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
+		pd->pd_context = attr->pd_context;
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
+		pd->alloc = attr->alloc;
+		pd->free = attr->free;
+		pd->memory = (struct aw_mem_source){ memory_alloc, memory_free, pd };
+	}
 	pd_share(pd);
 	return &pd->ibv;
 }

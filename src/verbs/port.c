@@ -101,11 +101,11 @@ uint32_t vb_port_mtu(void)
 	return mtu;
 }
 
-/* In bytes, or 0 when it is not known. */
-static int interface_mtu(uint32_t ifindex)
+enum ibv_mtu vb_port_mtu_of(uint32_t ifindex)
 {
 	struct ifreq request = { 0 };
-	int fd, mtu = 0;
+	enum ibv_mtu mtu = IBV_MTU_4096;
+	int fd, bytes = 0;
 
 	if (!if_indextoname(ifindex, request.ifr_name))
 		return 0;
@@ -113,16 +113,8 @@ static int interface_mtu(uint32_t ifindex)
 	if (fd < 0)
 		return 0;
 	if (!ioctl(fd, SIOCGIFMTU, &request))
-		mtu = request.ifr_mtu;
+		bytes = request.ifr_mtu;
 	close(fd);
-	return mtu;
-}
-
-enum ibv_mtu vb_port_mtu_of(uint32_t ifindex)
-{
-	enum ibv_mtu mtu = IBV_MTU_4096;
-	int bytes = interface_mtu(ifindex);
-
 	if (!bytes)
 		return 0;
 	while (mtu > IBV_MTU_256 && bytes < 128 << mtu)

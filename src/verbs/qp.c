@@ -51,7 +51,6 @@ static const struct {
 static struct vb_limit qps = { .max = VB_QP_MAX };
 
 static int attr_check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr);
-static int attr_ex_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr);
 static int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct vb_qp **created);
 static void qp_event(void *arg, uint32_t events);
 static void users_change(struct vb_qp *qp, int change);
@@ -76,15 +75,25 @@ struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	/* The extended struct begins with the plain one. */
 	struct ibv_qp_init_attr *attr = (struct ibv_qp_init_attr *)attr_ex;
+	uint64_t send_ops = attr_ex->qp_type == IBV_QPT_UD ? UD_SEND_OPS : SEND_OPS;
+	uint32_t mask = attr_ex->comp_mask;
 	struct ibv_qp *qp;
-	int err = attr_ex_check(context, attr_ex);
+	int err = 0;
 
+	if (mask & ~(uint32_t)ATTR_KNOWN)
+		err = EOPNOTSUPP;
+	else if (!(mask & IBV_QP_INIT_ATTR_PD) || !attr_ex->pd || attr_ex->pd->context != context)
+		err = EINVAL;
+	else if (mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr_ex->create_flags)
+		err = EOPNOTSUPP;
+	else if (mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && attr_ex->send_ops_flags & ~send_ops)
+		err = EOPNOTSUPP;
 	if (err) {
 		errno = err;
 		return NULL;
 	}
 	qp = ibv_create_qp(attr_ex->pd, attr);
-	if (qp && attr_ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+	if (qp && mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		vb_qp_wr_init(vb_qp_of(qp));
 	return qp;
 }
@@ -162,20 +171,6 @@ static int attr_check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 	if (!attr->srq &&
 	    (attr->cap.max_recv_wr > AW_WR_MAX || attr->cap.max_recv_sge > AW_SGE_MAX))
 		return EINVAL;
-	return 0;
-}
-
-static int attr_ex_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
-{
-	if (attr->comp_mask & ~(uint32_t)ATTR_KNOWN)
-		return EOPNOTSUPP;
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context)
-		return EINVAL;
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
-		return EOPNOTSUPP;
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
-	    attr->send_ops_flags & ~(attr->qp_type == IBV_QPT_UD ? UD_SEND_OPS : SEND_OPS))
-		return EOPNOTSUPP;
 	return 0;
 }
 
@@ -274,23 +269,19 @@ give:
 	return err;
 }
 
-/*
- * COMM_EST is for the end that may not send before the other end has sent: the responder (RFC 5044
- * 7.1.2); or, as on InfiniBand, a QP in RTR.
- */
-static bool hears_of_ready(const struct vb_qp *qp)
-{
-	if (qp->uqp->by_rc)
-		return vb_qp_walked(qp) == IBV_QPS_RTR;
-	return !qp->uqp->core.stream.initiator;
-}
-
 static void qp_event(void *arg, uint32_t events)
 {
 	struct vb_qp *qp = arg;
 	struct aw_channel *async = &vb_context_of(qp->ibv.qp_base.context)->async;
 
-	if (!hears_of_ready(qp))
+	/*
+	 * COMM_EST is for the end that may not send before the other end has sent: the responder (RFC 5044
+	 * 7.1.2); or, as on InfiniBand, a QP in RTR.
+	 */
+	bool hears_of_ready = qp->uqp->by_rc ? vb_qp_walked(qp) == IBV_QPS_RTR
+					     : !qp->uqp->core.stream.initiator;
+
+	if (!hears_of_ready)
 		events &= ~(uint32_t)AW_UQP_READY;
 	/* As on InfiniBand, a completion and no event reports what the peer refused. */
 	if (qp->uqp->by_rc && qp->uqp->core.peer_error)

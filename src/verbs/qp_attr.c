@@ -250,8 +250,19 @@ void vb_qp_access_grant(struct vb_qp *qp, unsigned int access)
 	aw_unlock(&qp->uqp->lock);
 }
 
-static void attr_keep_path(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask)
+void vb_qp_attr_keep(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask)
 {
+	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+		memset(kept, 0, sizeof(*kept));
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		kept->qp_access_flags = attr->qp_access_flags;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		kept->max_rd_atomic = attr->max_rd_atomic;
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		kept->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
+		kept->en_sqd_async_notify = attr->en_sqd_async_notify;
+
 	if (mask & IBV_QP_AV)
 		kept->ah_attr = attr->ah_attr;
 	if (mask & IBV_QP_PATH_MTU)
@@ -270,19 +281,4 @@ static void attr_keep_path(struct ibv_qp_attr *kept, const struct ibv_qp_attr *a
 		kept->rnr_retry = attr->rnr_retry;
 	if (mask & IBV_QP_MIN_RNR_TIMER)
 		kept->min_rnr_timer = attr->min_rnr_timer;
-}
-
-void vb_qp_attr_keep(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask)
-{
-	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
-		memset(kept, 0, sizeof(*kept));
-	if (mask & IBV_QP_ACCESS_FLAGS)
-		kept->qp_access_flags = attr->qp_access_flags;
-	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
-		kept->max_rd_atomic = attr->max_rd_atomic;
-	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
-		kept->max_dest_rd_atomic = attr->max_dest_rd_atomic;
-	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
-		kept->en_sqd_async_notify = attr->en_sqd_async_notify;
-	attr_keep_path(kept, attr, mask);
 }

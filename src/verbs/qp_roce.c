@@ -51,8 +51,20 @@ void vb_qp_roce_follow_cm(struct vb_qp *qp)
 		atomic_compare_exchange_strong(&qp->walked, &init, IBV_QPS_RTS);
 }
 
-static int range_check(const struct ibv_qp_attr *attr, int mask)
+static int attr_check(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_attr *attr,
+		      int mask)
 {
+	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
+	int err;
+
+	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != from)
+		return EINVAL;
+	err = vb_qp_rule_check(qp->ibv.qp_base.qp_type, from, to, mask);
+	if (!err)
+		err = vb_qp_attr_check(attr, mask);
+	if (err)
+		return err;
+
 	if (mask & IBV_QP_PATH_MTU &&
 	    (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096))
 		return EINVAL;
@@ -66,33 +78,6 @@ static int range_check(const struct ibv_qp_attr *attr, int mask)
 		return EINVAL;
 	if (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > COUNT_MAX)
 		return EINVAL;
-	return 0;
-}
-
-static int check(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_attr *attr, int mask)
-{
-	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
-	int err;
-
-	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != from)
-		return EINVAL;
-	err = vb_qp_rule_check(qp->ibv.qp_base.qp_type, from, to, mask);
-	if (!err)
-		err = vb_qp_attr_check(attr, mask);
-	return err ? err : range_check(attr, mask);
-}
-
-static int ends_by_lid(const struct ibv_ah_attr *ah, struct aw_pair *pair)
-{
-	if (ah->dlid != VB_LID) {
-		aw_log(AW_LOG_ERROR,
-		       "lid %u: a lid leads to this host alone, where it is %u; to another one leads "
-		       "a gid (ah_attr.is_global)",
-		       ah->dlid, VB_LID);
-		return EINVAL;
-	}
-	aw_pair_loopback_gid(pair->local.gid);
-	aw_pair_loopback_gid(pair->remote.gid);
 	return 0;
 }
 
@@ -136,7 +121,7 @@ static int to_rtr(struct vb_qp *qp, const struct ibv_qp_attr *attr)
 		.ird = attr->max_dest_rd_atomic,
 		.by_lid = !ah->is_global,
 	};
-	int err;
+	int err = 0;
 
 	/*
 	 * A QPN without a port is none of this persona: rdma_init_qp_attr gives it for a QP that
@@ -144,7 +129,18 @@ static int to_rtr(struct vb_qp *qp, const struct ibv_qp_attr *attr)
 	 */
 	if (!aw_qpn_port(attr->dest_qp_num))
 		return 0;
-	err = ah->is_global ? ends_by_gid(&ah->grh, &told.pair) : ends_by_lid(ah, &told.pair);
+	if (ah->is_global) {
+		err = ends_by_gid(&ah->grh, &told.pair);
+	} else if (ah->dlid == VB_LID) {
+		aw_pair_loopback_gid(told.pair.local.gid);
+		aw_pair_loopback_gid(told.pair.remote.gid);
+	} else {
+		aw_log(AW_LOG_ERROR,
+		       "lid %u: a lid leads to this host alone, where it is %u; to another one leads "
+		       "a gid (ah_attr.is_global)",
+		       ah->dlid, VB_LID);
+		err = EINVAL;
+	}
 	return err ? err : aw_rc_tell(qp->uqp->rc, &told);
 }
 
@@ -214,7 +210,7 @@ int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (qp->uqp->ud)
 		return vb_qp_ud_modify(qp, attr, mask);
 	from = vb_qp_roce_state(qp);
-	err = check(qp, from, attr, mask);
+	err = attr_check(qp, from, attr, mask);
 	if (err)
 		return err;
 	aw_lock(&ibv->mutex);

@@ -9,27 +9,6 @@
 
 #include <errno.h>
 
-static enum ibv_qp_state shown(enum aw_ud_state state)
-{
-	switch (state) {
-	case AW_UD_RESET:
-		return IBV_QPS_RESET;
-	case AW_UD_INIT:
-		return IBV_QPS_INIT;
-	case AW_UD_RTR:
-		return IBV_QPS_RTR;
-	case AW_UD_RTS:
-		return IBV_QPS_RTS;
-	case AW_UD_SQD:
-		return IBV_QPS_SQD;
-	case AW_UD_SQE:
-		return IBV_QPS_SQE;
-	case AW_UD_ERR:
-		return IBV_QPS_ERR;
-	}
-	__builtin_unreachable();
-}
-
 /* For the states that vb_qp_rule_check lets through. */
 static enum aw_ud_state meant(enum ibv_qp_state state)
 {
@@ -54,29 +33,40 @@ static enum aw_ud_state meant(enum ibv_qp_state state)
 
 enum ibv_qp_state vb_qp_ud_state(struct vb_qp *qp)
 {
-	return shown(aw_ud_state(qp->uqp));
-}
-
-static int check(enum ibv_qp_state from, const struct ibv_qp_attr *attr, int mask)
-{
-	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
-
-	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != from)
-		return EINVAL;
-	if (mask & IBV_QP_PORT && attr->port_num != VB_PORT)
-		return EINVAL;
-	if (mask & IBV_QP_PKEY_INDEX && attr->pkey_index)
-		return EINVAL;
-	return vb_qp_rule_check(IBV_QPT_UD, from, to, mask);
+	switch (aw_ud_state(qp->uqp)) {
+	case AW_UD_RESET:
+		return IBV_QPS_RESET;
+	case AW_UD_INIT:
+		return IBV_QPS_INIT;
+	case AW_UD_RTR:
+		return IBV_QPS_RTR;
+	case AW_UD_RTS:
+		return IBV_QPS_RTS;
+	case AW_UD_SQD:
+		return IBV_QPS_SQD;
+	case AW_UD_SQE:
+		return IBV_QPS_SQE;
+	case AW_UD_ERR:
+		return IBV_QPS_ERR;
+	}
+	__builtin_unreachable();
 }
 
 int vb_qp_ud_modify(struct vb_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	struct ibv_qp *ibv = &qp->ibv.qp_base;
+	enum ibv_qp_state from, to;
 	int err;
 
 	aw_lock(&ibv->mutex);
-	err = check(vb_qp_ud_state(qp), attr, mask);
+	from = vb_qp_ud_state(qp);
+	to = mask & IBV_QP_STATE ? attr->qp_state : from;
+	if ((mask & IBV_QP_CUR_STATE && attr->cur_qp_state != from) ||
+	    (mask & IBV_QP_PORT && attr->port_num != VB_PORT) ||
+	    (mask & IBV_QP_PKEY_INDEX && attr->pkey_index))
+		err = EINVAL;
+	else
+		err = vb_qp_rule_check(IBV_QPT_UD, from, to, mask);
 	if (!err) {
 		vb_qp_attr_keep(&qp->attr, attr, mask);
 		if (mask & IBV_QP_QKEY) {

@@ -18,9 +18,7 @@ static struct vb_limit srqs = { .max = VB_SRQ_MAX };
 
 static int srq_create(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr,
 		      struct vb_srq **created);
-static int attr_ex_check(const struct ibv_srq_init_attr_ex *attr);
 static int modify_check(struct aw_srq *srq, const struct ibv_srq_attr *attr, int mask);
-static int modify_both(struct aw_srq *srq, uint32_t capacity, uint32_t limit);
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
@@ -38,11 +36,17 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 struct ibv_srq *vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
+	const uint32_t supported = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;
 	struct vb_srq *srq;
-	int err = attr_ex_check(attr);
+	int err;
 
 	(void)context;
-	if (!err)
+	if (attr->comp_mask & ~supported ||
+	    (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC))
+		err = EOPNOTSUPP;
+	else if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD))
+		err = EINVAL;
+	else
 		err = srq_create(attr->pd, attr->srq_context, &attr->attr, &srq);
 	if (err) {
 		errno = err;
@@ -54,6 +58,7 @@ struct ibv_srq *vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_ini
 int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
 	struct aw_srq *aw = &vb_srq_of(srq)->aw;
+	uint32_t before;
 	int err = modify_check(aw, attr, mask);
 
 	if (err || !mask)
@@ -62,7 +67,25 @@ int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 		return vb_fail(aw_srq_resize(aw, attr->max_wr));
 	if (mask == IBV_SRQ_LIMIT)
 		return vb_fail(aw_srq_set_limit(aw, attr->srq_limit));
-	return vb_fail(modify_both(aw, attr->max_wr, attr->srq_limit));
+
+	/*
+	 * Both: the limit must not exceed the capacity in between, so the direction decides which of the two is set
+	 * first.
+	 */
+	aw_lock(&aw->lock);
+	before = aw->limit;
+	aw_unlock(&aw->lock);
+	if (attr->srq_limit > before) {
+		err = aw_srq_resize(aw, attr->max_wr);
+		return vb_fail(err ? err : aw_srq_set_limit(aw, attr->srq_limit));
+	}
+	err = aw_srq_set_limit(aw, attr->srq_limit);
+	if (err)
+		return vb_fail(err);
+	err = aw_srq_resize(aw, attr->max_wr);
+	if (err)
+		aw_srq_set_limit(aw, before);
+	return vb_fail(err);
 }
 
 int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
@@ -97,36 +120,22 @@ int ibv_destroy_srq(struct ibv_srq *ibv_srq)
 	return 0;
 }
 
-static int srq_post(struct aw_srq *srq, const struct ibv_recv_wr *wr)
-{
-	if (!vb_recv_wr_valid(wr, srq->sge_max))
-		return EINVAL;
-	return aw_srq_post(srq, wr->wr_id, (const struct aw_sge *)wr->sg_list,
-			   (uint32_t)wr->num_sge);
-}
-
 int vb_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	for (; wr; wr = wr->next) {
-		int err = srq_post(&vb_srq_of(srq)->aw, wr);
+	struct aw_srq *aw = &vb_srq_of(srq)->aw;
 
+	for (; wr; wr = wr->next) {
+		int err = EINVAL;
+
+		if (vb_recv_wr_valid(wr, aw->sge_max))
+			err = aw_srq_post(aw, wr->wr_id, (const struct aw_sge *)wr->sg_list,
+					  (uint32_t)wr->num_sge);
 		if (err) {
 			*bad_wr = wr;
 			return vb_fail(err);
 		}
 	}
 	return 0;
-}
-
-static int attr_ex_check(const struct ibv_srq_init_attr_ex *attr)
-{
-	uint32_t supported = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;
-
-	if (attr->comp_mask & ~supported)
-		return EOPNOTSUPP;
-	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC)
-		return EOPNOTSUPP;
-	return attr->comp_mask & IBV_SRQ_INIT_ATTR_PD ? 0 : EINVAL;
 }
 
 /*
@@ -144,31 +153,6 @@ static int modify_check(struct aw_srq *srq, const struct ibv_srq_attr *attr, int
 	limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit : srq->limit;
 	aw_unlock(&srq->lock);
 	return capacity < 1 || capacity > AW_WR_MAX || limit > capacity ? EINVAL : 0;
-}
-
-/*
- * The limit must not exceed the capacity in between, so the direction decides which of the two is
- * set first.
- */
-static int modify_both(struct aw_srq *srq, uint32_t capacity, uint32_t limit)
-{
-	uint32_t before;
-	int err;
-
-	aw_lock(&srq->lock);
-	before = srq->limit;
-	aw_unlock(&srq->lock);
-	if (limit > before) {
-		err = aw_srq_resize(srq, capacity);
-		return err ? err : aw_srq_set_limit(srq, limit);
-	}
-	err = aw_srq_set_limit(srq, limit);
-	if (err)
-		return err;
-	err = aw_srq_resize(srq, capacity);
-	if (err)
-		aw_srq_set_limit(srq, before);
-	return err;
 }
 
 static void srq_fill(struct vb_srq *srq, struct ibv_pd *pd, void *srq_context)

@@ -39,27 +39,11 @@ const char *ibv_get_sysfs_path(void)
 	return sysfs_path;
 }
 
-static ssize_t read_file(const char *path, char *buf, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int saved;
-	ssize_t len;
-
-	if (fd < 0)
-		return -1;
-	do
-		len = read(fd, buf, size);
-	while (len < 0 && errno == EINTR);
-	saved = errno;
-	close(fd);
-	errno = saved;
-	return len;
-}
-
 // Reads dir/file into buf as a string without its newline. Returns its length, or -1 with errno:
 // ENOSPC when size bytes do not hold it.
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
 {
+	int fd, saved;
 	ssize_t len;
 	char *path;
 
@@ -68,8 +52,16 @@ int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t siz
 		return -1;
 	if (size > INT_MAX)
 		size = INT_MAX;
-	len = read_file(path, buf, size);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	free(path);
+	if (fd < 0)
+		return -1;
+	do
+		len = read(fd, buf, size);
+	while (len < 0 && errno == EINTR);
+	saved = errno;
+	close(fd);
+	errno = saved;
 	if (len < 0)
 		return -1;
 	if (len > 0 && buf[len - 1] == '\n')

@@ -19,9 +19,11 @@ _Static_assert(AW_WC_RETRY_EXC_ERR == (int)IBV_WC_RETRY_EXC_ERR, "likewise");
 _Static_assert(AW_WC_RNR_RETRY_EXC_ERR == (int)IBV_WC_RNR_RETRY_EXC_ERR, "likewise");
 _Static_assert(AW_WC_GENERAL_ERR == (int)IBV_WC_GENERAL_ERR, "likewise");
 
-static enum ibv_wc_opcode send_opcode(enum aw_op op)
+enum ibv_wc_opcode vb_wc_opcode(const struct aw_cq_entry *entry)
 {
-	switch (op) {
+	if (entry->queue != AW_SQ)
+		return entry->cqe.op == AW_OP_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+	switch (entry->cqe.op) {
 	case AW_OP_WRITE:
 	case AW_OP_WRITE_IMM:
 		return IBV_WC_RDMA_WRITE;
@@ -41,13 +43,6 @@ static enum ibv_wc_opcode send_opcode(enum aw_op op)
 		return IBV_WC_FETCH_ADD;
 	}
 	__builtin_unreachable();
-}
-
-enum ibv_wc_opcode vb_wc_opcode(const struct aw_cq_entry *entry)
-{
-	if (entry->queue == AW_SQ)
-		return send_opcode(entry->cqe.op);
-	return entry->cqe.op == AW_OP_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
 }
 
 /* An rkey is a number; immediate data are bytes, as the sender gave them. */
