@@ -76,20 +76,17 @@ static void copy_unmapped(struct sockaddr_storage *to, const struct sockaddr *fr
 	memcpy(&sin->sin_addr, &in6(from)->sin6_addr.s6_addr[12], sizeof(sin->sin_addr));
 }
 
-static bool is_loopback(const struct sockaddr *sa)
-{
-	if (sa->sa_family == AF_INET)
-		return ntohl(in(sa)->sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
-	return sa->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6(sa)->sin6_addr);
-}
-
 bool aw_address_names_device(const struct sockaddr *sa)
 {
 	struct sockaddr_storage unmapped;
 	const struct sockaddr *plain = (const struct sockaddr *)&unmapped;
 
 	copy_unmapped(&unmapped, sa);
-	return !aw_address_is_wildcard(plain) && !is_loopback(plain);
+	if (aw_address_is_wildcard(plain))
+		return false;
+	if (plain->sa_family == AF_INET)
+		return ntohl(in(plain)->sin_addr.s_addr) >> IN_CLASSA_NSHIFT != IN_LOOPBACKNET;
+	return plain->sa_family != AF_INET6 || !IN6_IS_ADDR_LOOPBACK(&in6(plain)->sin6_addr);
 }
 
 void aw_address_set_ends(struct rdma_addr *addr, const struct sockaddr_storage *local,

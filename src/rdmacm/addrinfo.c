@@ -57,25 +57,6 @@ static struct rdma_addrinfo *make(const struct rdma_addrinfo *hints)
 	return rai;
 }
 
-static int fill_passive(struct rdma_addrinfo *rai, const struct addrinfo *ai)
-{
-	int err = copy_address(&rai->ai_src_addr, &rai->ai_src_len, ai->ai_addr, ai->ai_addrlen);
-
-	return err ? err : copy_name(&rai->ai_src_canonname, ai->ai_canonname);
-}
-
-static int fill_active(struct rdma_addrinfo *rai, const struct addrinfo *ai,
-		       const struct rdma_addrinfo *hints)
-{
-	int err = copy_address(&rai->ai_dst_addr, &rai->ai_dst_len, ai->ai_addr, ai->ai_addrlen);
-
-	if (!err)
-		err = copy_name(&rai->ai_dst_canonname, ai->ai_canonname);
-	return err ? err
-		   : copy_address(&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr,
-				  hints->ai_src_len);
-}
-
 static int from_addrinfo(const struct addrinfo *ai, const struct rdma_addrinfo *hints,
 			 struct rdma_addrinfo **res)
 {
@@ -91,9 +72,18 @@ static int from_addrinfo(const struct addrinfo *ai, const struct rdma_addrinfo *
 		*tail = rai;
 		tail = &rai->ai_next;
 		rai->ai_family = ai->ai_family;
-		if (hints->ai_flags & RAI_PASSIVE ? fill_passive(rai, ai)
-						  : fill_active(rai, ai, hints))
+		if (hints->ai_flags & RAI_PASSIVE) {
+			if (copy_address(&rai->ai_src_addr, &rai->ai_src_len, ai->ai_addr,
+					 ai->ai_addrlen) ||
+			    copy_name(&rai->ai_src_canonname, ai->ai_canonname))
+				goto no_memory;
+		} else if (copy_address(&rai->ai_dst_addr, &rai->ai_dst_len, ai->ai_addr,
+					ai->ai_addrlen) ||
+			   copy_name(&rai->ai_dst_canonname, ai->ai_canonname) ||
+			   copy_address(&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr,
+					hints->ai_src_len)) {
 			goto no_memory;
+		}
 	}
 	if (!head)
 		return EAI_NONAME;
@@ -153,16 +143,6 @@ static int from_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo **
 	return 0;
 }
 
-static bool is_known(const struct rdma_addrinfo *hints)
-{
-	if (is_udp(hints))
-		return aw_persona_is_roce() &&
-		       (!hints->ai_port_space || hints->ai_port_space == RDMA_PS_UDP) &&
-		       (!hints->ai_qp_type || hints->ai_qp_type == IBV_QPT_UD);
-	return (!hints->ai_port_space || hints->ai_port_space == RDMA_PS_TCP) &&
-	       (!hints->ai_qp_type || hints->ai_qp_type == IBV_QPT_RC);
-}
-
 int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
 		     struct rdma_addrinfo **res)
 {
@@ -170,7 +150,12 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
 		return aw_cm_fail(EINVAL);
 	if (!hints)
 		hints = &no_hints;
-	if (!is_known(hints)) {
+	bool udp = is_udp(hints);
+	int port_space = udp ? RDMA_PS_UDP : RDMA_PS_TCP, qp_type = udp ? IBV_QPT_UD : IBV_QPT_RC;
+
+	if ((udp && !aw_persona_is_roce()) ||
+	    (hints->ai_port_space && hints->ai_port_space != port_space) ||
+	    (hints->ai_qp_type && hints->ai_qp_type != qp_type)) {
 		/* Programs print errno, although the returned number is the result. */
 		errno = EPROTONOSUPPORT;
 		return EAI_SOCKTYPE;

@@ -50,27 +50,25 @@ static void take_over(const struct aw_cm_id *cm, int fd)
 	aw_cm_socket_set_tos(cm, fd);
 }
 
-static int initiate(struct aw_cm_id *cm, int fd)
+int anywarp_cm_initiate(struct rdma_cm_id *id, int fd)
 {
+	if (!id)
+		return aw_cm_fail(EINVAL);
+	struct aw_cm_id *cm = aw_cm_id_of(id);
 	struct ends ends;
 	int err = aw_cm_id_state(cm) == AW_CM_IDLE ? read_ends(fd, &ends) : EINVAL;
 
 	if (!err)
-		err = aw_cm_device_set(&cm->id);
+		err = aw_cm_device_set(id);
+	if (!err && !aw_cm_id_advance(cm, AW_CM_IDLE, AW_CM_ROUTE_RESOLVED))
+		err = EINVAL;
 	if (err)
-		return err;
-	if (!aw_cm_id_advance(cm, AW_CM_IDLE, AW_CM_ROUTE_RESOLVED))
-		return EINVAL;
+		return aw_cm_fail(err);
 	take_over(cm, fd);
 	aw_address_set_ends(&cm->id.route.addr, &ends.local, &ends.peer);
 	cm->fd = fd;
 	cm->fd_connected = true;
 	return 0;
-}
-
-int anywarp_cm_initiate(struct rdma_cm_id *id, int fd)
-{
-	return aw_cm_fail(id ? initiate(aw_cm_id_of(id), fd) : EINVAL);
 }
 
 static void tell_failed(struct aw_cm_id *cm, int err)
@@ -81,27 +79,22 @@ static void tell_failed(struct aw_cm_id *cm, int err)
 	aw_unlock(&cm->lock);
 }
 
-/* True: the event's id owns conn. */
-static bool take_request(struct aw_cm_id *cm, struct aw_conn *conn)
-{
-	aw_lock(&cm->lock);
-	cm->requests++;
-	aw_unlock(&cm->lock);
-	if (aw_cm_listen_offer(cm, conn))
-		return true;
-	aw_lock(&cm->lock);
-	cm->requests--;
-	aw_unlock(&cm->lock);
-	aw_conn_reject(conn, NULL, 0);
-	tell_failed(cm, ENOMEM);
-	return false;
-}
-
 static void on_given(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 {
 	struct aw_cm_id *cm = aw_cm_id_get(arg);
-	bool taken = cm && event == AW_CONN_REQUEST && take_request(cm, conn);
+	bool taken = false;
 
+	if (cm && event == AW_CONN_REQUEST) {
+		aw_lock(&cm->lock);
+		cm->requests++;
+		aw_unlock(&cm->lock);
+		taken = aw_cm_listen_offer(cm, conn);
+		if (!taken) {
+			aw_cm_listen_unreserve(cm);
+			aw_conn_reject(conn, NULL, 0);
+			tell_failed(cm, ENOMEM);
+		}
+	}
 	if (cm && event == AW_CONN_FAILED)
 		tell_failed(cm, aw_conn_info(conn)->err);
 	if (!taken)
@@ -110,50 +103,46 @@ static void on_given(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 		aw_cm_id_put(cm);
 }
 
-/* Keeps the listener, unless another thread was faster. */
-static struct aw_listener *keep_first(struct aw_cm_id *cm, struct aw_listener *listener)
-{
-	aw_lock(&cm->lock);
-	bool first = !cm->given;
-
-	if (first)
-		cm->given = listener;
-	aw_unlock(&cm->lock);
-	if (!first)
-		aw_listener_destroy(listener);
-	return cm->given;
-}
-
-static int make_listener(struct aw_cm_id *cm, struct aw_listener **listener)
-{
-	struct aw_mpa_local local = {
-		.ird = AW_RD_MAX,
-		.ord = AW_RD_MAX,
-	};
-	int err = aw_policy_local(&local);
-
-	if (!err)
-		err = aw_listener_create_given(&local, on_given, aw_cm_id_arg(cm), listener);
-	if (!err)
-		*listener = keep_first(cm, *listener);
-	return err;
-}
-
 /*
  * Finds the listener of cm, which is made when it is first needed. Only the id's end takes it away.
  */
 static int find_listener(struct aw_cm_id *cm, struct aw_listener **listener)
 {
+	struct aw_mpa_local local = {
+		.ird = AW_RD_MAX,
+		.ord = AW_RD_MAX,
+	};
+	struct aw_listener *made;
+
 	aw_lock(&cm->lock);
 	*listener = cm->given;
 	int err = cm->state == AW_CM_IDLE ? aw_cm_id_hold_engine(cm) : EINVAL;
 
 	aw_unlock(&cm->lock);
-	return err || *listener ? err : make_listener(cm, listener);
+	if (err || *listener)
+		return err;
+
+	err = aw_policy_local(&local);
+	if (!err)
+		err = aw_listener_create_given(&local, on_given, aw_cm_id_arg(cm), &made);
+	if (err)
+		return err;
+	aw_lock(&cm->lock);
+	if (!cm->given)
+		cm->given = made;
+	*listener = cm->given;
+	aw_unlock(&cm->lock);
+	/* Another thread was faster. */
+	if (*listener != made)
+		aw_listener_destroy(made);
+	return 0;
 }
 
-static int respond(struct aw_cm_id *cm, int fd)
+int anywarp_cm_respond(struct rdma_cm_id *listen_id, int fd)
 {
+	if (!listen_id)
+		return aw_cm_fail(EINVAL);
+	struct aw_cm_id *cm = aw_cm_id_of(listen_id);
 	struct aw_listener *listener;
 	struct ends ends;
 	int flags = fcntl(fd, F_GETFL), closes = fcntl(fd, F_GETFD);
@@ -162,17 +151,12 @@ static int respond(struct aw_cm_id *cm, int fd)
 	if (!err)
 		err = find_listener(cm, &listener);
 	if (err)
-		return err;
+		return aw_cm_fail(err);
 	take_over(cm, fd);
 	err = aw_listener_give(listener, fd);
 	if (err) {
 		fcntl(fd, F_SETFL, flags);
 		fcntl(fd, F_SETFD, closes);
 	}
-	return err;
-}
-
-int anywarp_cm_respond(struct rdma_cm_id *listen_id, int fd)
-{
-	return aw_cm_fail(listen_id ? respond(aw_cm_id_of(listen_id), fd) : EINVAL);
+	return aw_cm_fail(err);
 }

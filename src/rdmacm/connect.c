@@ -20,32 +20,26 @@
 #define REASON_SERVICE 8
 #define REASON_CONSUMER 28
 
-static enum rdma_cm_event_type event_of(int err)
-{
-	if (err == ECONNREFUSED || err == ECONNRESET)
-		return RDMA_CM_EVENT_REJECTED;
-	if (err == ETIMEDOUT || err == EHOSTUNREACH || err == ENETUNREACH)
-		return RDMA_CM_EVENT_UNREACHABLE;
-	return RDMA_CM_EVENT_CONNECT_ERROR;
-}
-
-/*
- * In the roce persona REJECTED has the reason of InfiniBand's REJ, which is above zero: the peer's program,
- * or nobody has the service ID.
- */
-static int status_of(int err)
-{
-	if (!aw_persona_is_roce() || event_of(err) != RDMA_CM_EVENT_REJECTED)
-		return -err;
-	return err == ECONNREFUSED ? REASON_SERVICE : REASON_CONSUMER;
-}
-
 static void on_failed(struct aw_cm_id *cm, int err)
 {
+	enum rdma_cm_event_type event = RDMA_CM_EVENT_CONNECT_ERROR;
+	int status = -err;
+
+	if (err == ECONNREFUSED || err == ECONNRESET)
+		event = RDMA_CM_EVENT_REJECTED;
+	else if (err == ETIMEDOUT || err == EHOSTUNREACH || err == ENETUNREACH)
+		event = RDMA_CM_EVENT_UNREACHABLE;
+	/*
+	 * In the roce persona REJECTED has the reason of InfiniBand's REJ, which is above zero: the peer's program,
+	 * or nobody has the service ID.
+	 */
+	if (event == RDMA_CM_EVENT_REJECTED && aw_persona_is_roce())
+		status = err == ECONNREFUSED ? REASON_SERVICE : REASON_CONSUMER;
+
 	aw_lock(&cm->lock);
 	if (cm->state == AW_CM_CONNECTING) {
 		aw_cm_id_enter(cm, AW_CM_FAILED);
-		aw_cm_event_tell(cm, event_of(err), status_of(err));
+		aw_cm_event_tell(cm, event, status);
 	}
 	aw_unlock(&cm->lock);
 }
@@ -108,20 +102,6 @@ static void on_accepted(struct aw_cm_id *cm, struct aw_conn *conn)
 
 static void on_conn(void *arg, struct aw_conn *conn, enum aw_conn_event event);
 
-/* True: the caller ends conn. False: the id is being destroyed, which ends conn. */
-static bool take_conn(struct aw_cm_id *cm)
-{
-	aw_lock(&cm->lock);
-	bool taken = cm->state == AW_CM_CONNECTING;
-
-	if (taken) {
-		cm->conn = NULL;
-		cm->conn_done = true;
-	}
-	aw_unlock(&cm->lock);
-	return taken;
-}
-
 static int connect_from(struct aw_cm_id *cm, bool any_port, const struct aw_conn_ask *ask,
 			struct aw_conn **conn)
 {
@@ -133,16 +113,6 @@ static int connect_from(struct aw_cm_id *cm, bool any_port, const struct aw_conn
 	err = aw_conn_connect(fd, ask, on_conn, aw_cm_id_arg(cm), conn);
 	if (err)
 		close(fd);
-	return err;
-}
-
-/* Connects from the source port of the first try, unless that port is still taken. */
-static int connect_again(struct aw_cm_id *cm, const struct aw_conn_ask *ask, struct aw_conn **conn)
-{
-	int err = connect_from(cm, false, ask, conn);
-
-	if (err == EADDRINUSE || err == EADDRNOTAVAIL)
-		err = connect_from(cm, true, ask, conn);
 	return err;
 }
 
@@ -164,8 +134,12 @@ static bool ask_again(struct aw_cm_id *cm, const struct aw_conn *failed)
 
 	local.revision = aw_conn_info(failed)->next_revision;
 	ask.local = &local;
-	int err = connect_again(cm, &ask, &conn);
 
+	/* From the source port of the first try, unless that port is still taken. */
+	int err = connect_from(cm, false, &ask, &conn);
+
+	if (err == EADDRINUSE || err == EADDRNOTAVAIL)
+		err = connect_from(cm, true, &ask, &conn);
 	if (err) {
 		aw_log(AW_LOG_WARN, "no other connection for mpa revision %u: %s", local.revision,
 		       strerror(err));
@@ -190,7 +164,16 @@ static void on_conn(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 
 	if (!cm)
 		return;
-	if (take_conn(cm)) {
+	aw_lock(&cm->lock);
+	bool taken = cm->state == AW_CM_CONNECTING;
+
+	/* If not, the id is being destroyed, which ends conn. */
+	if (taken) {
+		cm->conn = NULL;
+		cm->conn_done = true;
+	}
+	aw_unlock(&cm->lock);
+	if (taken) {
 		switch (event) {
 		case AW_CONN_ACCEPTED:
 			on_accepted(cm, conn);
@@ -208,19 +191,6 @@ static void on_conn(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 		aw_conn_destroy(conn);
 	}
 	aw_cm_id_put(cm);
-}
-
-static int prepare(struct aw_cm_id *cm, const struct rdma_conn_param *param)
-{
-	struct sockaddr_storage src = cm->id.route.addr.src_storage;
-	int err = aw_cm_id_hold_engine(cm);
-
-	if (!err && cm->fd < 0)
-		err = aw_cm_socket_bind_late(cm, (struct sockaddr *)&src);
-	if (err)
-		return err;
-	aw_cm_socket_set_reuse(cm->fd, true);
-	return aw_cm_stream_claim(cm, param);
 }
 
 static int start(struct aw_cm_id *cm, const struct rdma_conn_param *param)
@@ -272,10 +242,17 @@ int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 
 	if (!aw_cm_id_advance(cm, AW_CM_ROUTE_RESOLVED, AW_CM_CONNECTING))
 		return aw_cm_fail(EINVAL);
+	struct sockaddr_storage src = cm->id.route.addr.src_storage;
 	int err = aw_policy_check();
 
 	if (!err)
-		err = prepare(cm, conn_param);
+		err = aw_cm_id_hold_engine(cm);
+	if (!err && cm->fd < 0)
+		err = aw_cm_socket_bind_late(cm, (struct sockaddr *)&src);
+	if (!err) {
+		aw_cm_socket_set_reuse(cm->fd, true);
+		err = aw_cm_stream_claim(cm, conn_param);
+	}
 	if (err) {
 		aw_cm_id_advance(cm, AW_CM_CONNECTING, AW_CM_ROUTE_RESOLVED);
 		return aw_cm_fail(err);

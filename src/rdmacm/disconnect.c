@@ -5,25 +5,6 @@
 #include "rdmacm/stream.h"
 #include "ring/lock.h"
 
-/*
- * The QP's part of rdma_disconnect; a QP that is gone took the stream with it. On InfiniBand rdma_disconnect moves the QP to the error
- * state before the peer is asked anything.
- */
-static void close_claimed(struct aw_cm_id *cm)
-{
-	struct aw_uqp *uqp = aw_cm_stream_hold(cm);
-
-	if (uqp) {
-		(aw_persona_is_roce() ? aw_uqp_disconnect : aw_uqp_close)(uqp);
-		aw_uqp_put(uqp);
-		return;
-	}
-	aw_lock(&cm->lock);
-	cm->uqp_events |= AW_UQP_CLOSED | AW_UQP_DELIVERED;
-	aw_cm_stream_settle(cm);
-	aw_unlock(&cm->lock);
-}
-
 int rdma_disconnect(struct rdma_cm_id *id)
 {
 	if (!id)
@@ -45,7 +26,20 @@ int rdma_disconnect(struct rdma_cm_id *id)
 			       : 0;
 	if (state != AW_CM_CONNECTED && state != AW_CM_REPLIED)
 		return aw_cm_fail(EINVAL);
-	close_claimed(cm);
+
+	/* On InfiniBand rdma_disconnect moves the QP to the error state before the peer is asked anything. */
+	struct aw_uqp *uqp = aw_cm_stream_hold(cm);
+
+	if (uqp) {
+		(aw_persona_is_roce() ? aw_uqp_disconnect : aw_uqp_close)(uqp);
+		aw_uqp_put(uqp);
+	} else {
+		/* The QP is gone, and took the stream with it. */
+		aw_lock(&cm->lock);
+		cm->uqp_events |= AW_UQP_CLOSED | AW_UQP_DELIVERED;
+		aw_cm_stream_settle(cm);
+		aw_unlock(&cm->lock);
+	}
 	return aw_cm_id_complete(cm);
 }
 

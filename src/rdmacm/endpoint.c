@@ -30,27 +30,24 @@ static int make_passive(struct rdma_cm_id *id, const struct rdma_addrinfo *res, 
 	return 0;
 }
 
-/* EINVAL where the data do not fit into an event of the peer. */
-static int keep_data(struct aw_cm_id *cm, const struct rdma_addrinfo *res)
-{
-	if (!res->ai_connect_len)
-		return 0;
-	if (res->ai_connect_len > AW_CM_PD_MAX)
-		return aw_cm_fail(EINVAL);
-	cm->ep_data = malloc(res->ai_connect_len);
-	if (!cm->ep_data)
-		return aw_cm_fail(ENOMEM);
-	memcpy(cm->ep_data, res->ai_connect, res->ai_connect_len);
-	cm->ep_data_len = (uint8_t)res->ai_connect_len;
-	return 0;
-}
-
+/* EINVAL where the connection data do not fit into an event of the peer. */
 static int make_active(struct rdma_cm_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
 		       struct ibv_qp_init_attr *attr)
 {
+	struct aw_cm_id *cm = aw_cm_id_of(id);
+
 	if (rdma_resolve_addr(id, res->ai_src_addr, res->ai_dst_addr, RESOLVE_MS) < 0 ||
-	    rdma_resolve_route(id, RESOLVE_MS) < 0 || keep_data(aw_cm_id_of(id), res) < 0)
+	    rdma_resolve_route(id, RESOLVE_MS) < 0)
 		return -1;
+	if (res->ai_connect_len > AW_CM_PD_MAX)
+		return aw_cm_fail(EINVAL);
+	if (res->ai_connect_len) {
+		cm->ep_data = malloc(res->ai_connect_len);
+		if (!cm->ep_data)
+			return aw_cm_fail(ENOMEM);
+		memcpy(cm->ep_data, res->ai_connect, res->ai_connect_len);
+		cm->ep_data_len = (uint8_t)res->ai_connect_len;
+	}
 	if (!attr)
 		return 0;
 	attr->qp_type = id->qp_type;
@@ -88,24 +85,6 @@ void rdma_destroy_ep(struct rdma_cm_id *id)
 	rdma_destroy_id(id);
 }
 
-/* Creates the QP of a Request's id. A Request whose QP cannot be created is rejected. */
-static int equip(const struct aw_cm_id *listener, struct rdma_cm_event *event)
-{
-	struct rdma_cm_id *id = event->id;
-
-	if (!listener->ep_attr)
-		return 0;
-	struct ibv_qp_init_attr attr = *listener->ep_attr;
-
-	if (rdma_create_qp(id, listener->id.pd, &attr) == 0)
-		return 0;
-	int err = errno;
-
-	rdma_ack_cm_event(event);
-	rdma_destroy_id(id);
-	return aw_cm_fail(err);
-}
-
 int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 {
 	struct rdma_cm_event *event;
@@ -119,9 +98,23 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 		listen->event = event;
 		return aw_cm_fail(event->status ? -event->status : EINVAL);
 	}
-	if (equip(aw_cm_id_of(listen), event) < 0)
-		return -1;
-	*id = event->id;
-	(*id)->event = event;
+
+	struct ibv_qp_init_attr *ep_attr = aw_cm_id_of(listen)->ep_attr;
+	struct rdma_cm_id *made = event->id;
+
+	if (ep_attr) {
+		struct ibv_qp_init_attr attr = *ep_attr;
+
+		/* A Request whose QP cannot be created is rejected. */
+		if (rdma_create_qp(made, listen->pd, &attr) != 0) {
+			int err = errno;
+
+			rdma_ack_cm_event(event);
+			rdma_destroy_id(made);
+			return aw_cm_fail(err);
+		}
+	}
+	made->event = event;
+	*id = made;
 	return 0;
 }

@@ -80,11 +80,12 @@ static bool is_in_use(struct aw_cm_channel *ch) AW_EXCLUDES(ch->lock)
 	return used;
 }
 
-/* Returns the oldest of the kept channels that is not in use, or the oldest of all where each is. */
-static struct aw_cm_channel *swap_oldest(struct aw_cm_channel *ch) AW_REQUIRES(graves.lock)
+/* Keeps ch in place of the oldest channel that is not in use, which is freed. Where each is, the oldest leaves, and its memory stays. */
+static void bury(struct aw_cm_channel *ch)
 {
 	unsigned int tries = 0;
 
+	aw_lock(&graves.lock);
 	while (tries++ < GRAVES && graves.channel[graves.next] &&
 	       is_in_use(graves.channel[graves.next]))
 		graves.next = (graves.next + 1) % GRAVES;
@@ -92,14 +93,6 @@ static struct aw_cm_channel *swap_oldest(struct aw_cm_channel *ch) AW_REQUIRES(g
 
 	graves.channel[graves.next] = ch;
 	graves.next = (graves.next + 1) % GRAVES;
-	return oldest;
-}
-
-static void bury(struct aw_cm_channel *ch)
-{
-	aw_lock(&graves.lock);
-	struct aw_cm_channel *oldest = swap_oldest(ch);
-
 	aw_unlock(&graves.lock);
 	if (!oldest || is_in_use(oldest))
 		return;
@@ -160,25 +153,20 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	bury(ch);
 }
 
-/*
- * Every event is an edge for the program's epoll sets. Once the channel is destroyed the fd's number may be
- * another file's, though ids may still push.
- */
-static void raise_fd(struct aw_cm_channel *ch) AW_REQUIRES(ch->lock)
-{
-	if (TAILQ_EMPTY(&ch->queue) || ch->destroyed)
-		return;
-	ch->raised = true;
-	aw_event_fd_raise(ch->channel.fd);
-}
-
 /* After the lock has been released only the address of pushes is used. */
 static void wake(struct aw_cm_channel *ch)
 {
 	aw_lock(&ch->lock);
 	bool wakes = ch->readers > 0;
 
-	raise_fd(ch);
+	/*
+	 * Every event is an edge for the program's epoll sets. Once the channel is destroyed the fd's number may be
+	 * another file's, though ids may still push.
+	 */
+	if (!TAILQ_EMPTY(&ch->queue) && !ch->destroyed) {
+		ch->raised = true;
+		aw_event_fd_raise(ch->channel.fd);
+	}
 	ch->wake_due = false;
 	aw_unlock(&ch->lock);
 	if (wakes)
@@ -270,18 +258,6 @@ static int wait_push(struct aw_cm_channel *ch, uint32_t seen, int cancel_state)
 	return err;
 }
 
-/*
- * The fd's flags; 0, so that the reader waits, when the channel is destroyed; -1 for a closed fd.
- */
-static int flags_of(struct aw_cm_channel *ch)
-{
-	aw_lock(&ch->lock);
-	int flags = ch->destroyed ? 0 : fcntl(ch->channel.fd, F_GETFL);
-
-	aw_unlock(&ch->lock);
-	return flags;
-}
-
 int aw_cm_channel_take(struct rdma_event_channel *channel, int cancel_state,
 		       struct aw_cm_event **ev)
 {
@@ -297,7 +273,10 @@ int aw_cm_channel_take(struct rdma_event_channel *channel, int cancel_state,
 		*ev = take_first(ch);
 		if (*ev)
 			return 0;
-		flags = flags_of(ch);
+		/* The reader of a destroyed channel waits. */
+		aw_lock(&ch->lock);
+		flags = ch->destroyed ? 0 : fcntl(ch->channel.fd, F_GETFL);
+		aw_unlock(&ch->lock);
 		if (flags < 0)
 			return EBADF;
 		err = flags & O_NONBLOCK ? EAGAIN : wait_push(ch, seen, cancel_state);

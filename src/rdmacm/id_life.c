@@ -81,26 +81,18 @@ static void release(struct aw_cm_id *cm)
 	free(cm);
 }
 
-/*
- * Ends the parent's id in the child: nothing is sent to its peer, and there are no callbacks to
- * wait for.
- */
-static void drop_inherited(struct aw_cm_id *cm)
-{
-	destroy_listeners(cm);
-	aw_cm_ud_drop_inherited(cm);
-	if (cm->conn)
-		aw_conn_destroy(cm->conn);
-	aw_cm_id_withdraw(cm);
-	if (cm->fd >= 0)
-		close(cm->fd);
-	release(cm);
-}
-
 void aw_cm_id_destroy(struct aw_cm_id *cm)
 {
+	/* The parent's id in the child: nothing is sent to its peer, and there are no callbacks to wait for. */
 	if (aw_cm_id_inherited(cm)) {
-		drop_inherited(cm);
+		destroy_listeners(cm);
+		aw_cm_ud_drop_inherited(cm);
+		if (cm->conn)
+			aw_conn_destroy(cm->conn);
+		aw_cm_id_withdraw(cm);
+		if (cm->fd >= 0)
+			close(cm->fd);
+		release(cm);
 		return;
 	}
 	stop_net(cm);
@@ -136,25 +128,19 @@ int aw_cm_id_complete(struct aw_cm_id *cm)
 	return aw_cm_fail(cm->id.event->status > 0 ? ECONNREFUSED : -cm->id.event->status);
 }
 
-static bool has_port_space(enum rdma_port_space ps)
-{
-	if (ps == RDMA_PS_TCP || (ps == RDMA_PS_UDP && aw_persona_is_roce()))
-		return true;
-	aw_log(AW_LOG_ERROR,
-	       "rdma_create_id: port space 0x%x refused: an iwarp device has RDMA_PS_TCP (0x106) alone; the "
-	       "roce persona has RDMA_PS_UDP (0x111), too (both ends: anywarp run --persona roce)",
-	       (unsigned int)ps);
-	return false;
-}
-
 int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
 		   enum rdma_port_space ps)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	if (!id)
 		return aw_cm_fail(EINVAL);
-	if (!has_port_space(ps))
+	if (ps != RDMA_PS_TCP && (ps != RDMA_PS_UDP || !aw_persona_is_roce())) {
+		aw_log(AW_LOG_ERROR,
+		       "rdma_create_id: port space 0x%x refused: an iwarp device has RDMA_PS_TCP (0x106) alone; the "
+		       "roce persona has RDMA_PS_UDP (0x111), too (both ends: anywarp run --persona roce)",
+		       (unsigned int)ps);
 		return aw_cm_fail(EPROTONOSUPPORT);
+	}
 	struct rdma_event_channel *own = channel ? NULL : rdma_create_event_channel();
 
 	if (!channel && !own)

@@ -90,27 +90,21 @@ bool aw_cm_listen_offer(struct aw_cm_id *listener, struct aw_conn *conn)
 	return true;
 }
 
-static bool take_request(struct aw_cm_id *listener, struct aw_conn *conn)
+static void on_request(void *arg, struct aw_conn *conn, enum aw_conn_event event)
 {
-	if (!aw_cm_listen_reserve(listener)) {
+	struct aw_cm_id *listener = aw_cm_id_get(arg);
+	bool reserved = listener && aw_cm_listen_reserve(listener);
+	bool offered = reserved && aw_cm_listen_offer(listener, conn);
+
+	(void)event;
+	if (listener && !reserved)
 		aw_log(AW_LOG_WARN,
 		       "connection request rejected: %u wait for the program already: raise the "
 		       "backlog of rdma_listen, or accept faster",
 		       most_requests(listener));
-		return false;
-	}
-	if (aw_cm_listen_offer(listener, conn))
-		return true;
-	aw_cm_listen_unreserve(listener);
-	return false;
-}
-
-static void on_request(void *arg, struct aw_conn *conn, enum aw_conn_event event)
-{
-	struct aw_cm_id *listener = aw_cm_id_get(arg);
-
-	(void)event;
-	if (!listener || !take_request(listener, conn)) {
+	if (reserved && !offered)
+		aw_cm_listen_unreserve(listener);
+	if (!offered) {
 		aw_conn_reject(conn, NULL, 0);
 		aw_conn_destroy(conn);
 	}
@@ -146,24 +140,6 @@ static int start(struct aw_cm_id *cm)
 		.ord = AW_RD_MAX,
 	};
 	struct aw_listener *listener;
-	int err = aw_policy_local(&local);
-
-	if (err)
-		return err;
-	/*
-	 * The program's backlog counts Requests; silent peers in TCP's backlog must not use it up.
-	 */
-	err = aw_listener_create(cm->fd, SOMAXCONN, &local, on_request, aw_cm_id_arg(cm),
-				 &listener);
-	if (err)
-		return err;
-	cm->fd = -1;
-	cm->listener = listener;
-	return 0;
-}
-
-static int start_of(struct aw_cm_id *cm)
-{
 	int err = aw_cm_socket_match_families(cm);
 
 	if (err)
@@ -171,10 +147,18 @@ static int start_of(struct aw_cm_id *cm)
 	if (cm->ud)
 		return aw_cm_ud_listen(cm);
 	aw_cm_socket_set_reuse(cm->fd, true);
-	err = start(cm);
-	if (err)
+	err = aw_policy_local(&local);
+	/* The program's backlog counts Requests; silent peers in TCP's backlog must not use it up. */
+	if (!err)
+		err = aw_listener_create(cm->fd, SOMAXCONN, &local, on_request, aw_cm_id_arg(cm),
+					 &listener);
+	if (err) {
 		aw_cm_socket_set_reuse(cm->fd, cm->reuse_addr);
-	return err;
+		return err;
+	}
+	cm->fd = -1;
+	cm->listener = listener;
+	return 0;
 }
 
 int rdma_listen(struct rdma_cm_id *id, int backlog)
@@ -196,7 +180,7 @@ int rdma_listen(struct rdma_cm_id *id, int backlog)
 	if (!aw_cm_id_advance(cm, AW_CM_BOUND, AW_CM_LISTENING))
 		return aw_cm_fail(EINVAL);
 	cm->backlog = backlog > 0 && backlog < BACKLOG_MAX ? (uint32_t)backlog : BACKLOG_MAX;
-	err = start_of(cm);
+	err = start(cm);
 	if (err)
 		aw_cm_id_advance(cm, AW_CM_LISTENING, AW_CM_BOUND);
 	return aw_cm_fail(err);

@@ -5,26 +5,6 @@
 #include "rdmacm/fail.h"
 #include "ring/lock.h"
 
-/* Returns how many events of the id have been taken from the old channel. */
-static uint32_t move(struct aw_cm_id *cm, struct rdma_event_channel *to, bool sync)
-{
-	struct aw_cm_event_list list = TAILQ_HEAD_INITIALIZER(list);
-	struct aw_cm_event *ev;
-
-	aw_lock(&cm->lock);
-	aw_cm_channel_remove(cm->id.channel, cm, &list);
-	uint32_t taken = atomic_load_explicit(&cm->events_taken, memory_order_relaxed);
-
-	while ((ev = TAILQ_FIRST(&list))) {
-		TAILQ_REMOVE(&list, ev, entry);
-		aw_cm_channel_push(to, ev);
-	}
-	cm->id.channel = to;
-	cm->sync = sync;
-	aw_unlock(&cm->lock);
-	return taken;
-}
-
 int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
 {
 	if (!id)
@@ -36,7 +16,22 @@ int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
 	if (!channel && !own)
 		return -1;
 	aw_cm_id_release_event(cm);
-	uint32_t taken = move(cm, channel ? channel : own, own != NULL);
+	struct rdma_event_channel *to = channel ? channel : own;
+	struct aw_cm_event_list unread = TAILQ_HEAD_INITIALIZER(unread);
+	struct aw_cm_event *ev;
+
+	aw_lock(&cm->lock);
+	aw_cm_channel_remove(cm->id.channel, cm, &unread);
+	/* How many events the program has from the old channel. */
+	uint32_t taken = atomic_load_explicit(&cm->events_taken, memory_order_relaxed);
+
+	while ((ev = TAILQ_FIRST(&unread))) {
+		TAILQ_REMOVE(&unread, ev, entry);
+		aw_cm_channel_push(to, ev);
+	}
+	cm->id.channel = to;
+	cm->sync = own != NULL;
+	aw_unlock(&cm->lock);
 
 	/* A thread that takes an event from the new channel may wait for the one that migrates the id. */
 	aw_lock(&cm->lock);

@@ -23,24 +23,11 @@ static bool is_multicast(const struct sockaddr *addr)
 	       IN6_IS_ADDR_MULTICAST(&((const struct sockaddr_in6 *)addr)->sin6_addr);
 }
 
-static void tell(struct aw_cm_id *cm, struct aw_cm_group *group, void *context)
-	AW_REQUIRES(cm->lock)
-{
-	struct aw_cm_event *ev = aw_cm_event_create(cm, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
-
-	if (!ev)
-		return;
-	aw_cm_ud_describe(ev, &group->gid, AW_CM_QPN_MULTICAST, RDMA_UDP_QKEY);
-	ev->event.param.ud.private_data = context;
-	group->event_due = true;
-	ev->group = group;
-	aw_cm_event_raise(ev);
-}
-
 static int join(struct aw_cm_id *cm, const struct sockaddr *addr, bool send_only, void *context)
 {
 	struct ibv_gid_entry source;
 	struct aw_cm_group *group;
+	struct aw_cm_event *ev;
 	int err;
 
 	if (!cm->ud || !cm->id.verbs || !is_multicast(addr))
@@ -55,7 +42,14 @@ static int join(struct aw_cm_id *cm, const struct sockaddr *addr, bool send_only
 	group->ifindex = source.ndev_ifindex;
 	group->send_only = send_only;
 	aw_lock(&cm->lock);
-	tell(cm, group, context);
+	ev = aw_cm_event_create(cm, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	if (ev) {
+		aw_cm_ud_describe(ev, &group->gid, AW_CM_QPN_MULTICAST, RDMA_UDP_QKEY);
+		ev->event.param.ud.private_data = context;
+		group->event_due = true;
+		ev->group = group;
+		aw_cm_event_raise(ev);
+	}
 	LIST_INSERT_HEAD(&cm->ud->groups, group, entry);
 	aw_unlock(&cm->lock);
 	return 0;
@@ -116,15 +110,19 @@ static struct aw_cm_group *group_take(struct aw_cm_id *cm, const union ibv_gid *
 	return group;
 }
 
-/* Takes the group's event back if the program has not got it. */
-static void drop_event(struct aw_cm_id *cm, struct aw_cm_group *group) AW_REQUIRES(cm->lock)
+/* The group's event names a context that may go afterwards: it is taken back, or the program that has it acknowledges it first. */
+static void end_event(struct aw_cm_id *cm, struct aw_cm_group *group)
 {
-	struct aw_cm_event_list list = TAILQ_HEAD_INITIALIZER(list);
+	struct rdma_cm_event *kept = cm->sync ? cm->id.event : NULL;
+	struct aw_cm_event_list unread = TAILQ_HEAD_INITIALIZER(unread);
 	struct aw_cm_event *ev;
 
-	aw_cm_channel_remove(cm->id.channel, cm, &list);
-	while ((ev = TAILQ_FIRST(&list))) {
-		TAILQ_REMOVE(&list, ev, entry);
+	if (kept && ((struct aw_cm_event *)kept)->group == group)
+		aw_cm_id_release_event(cm);
+	aw_lock(&cm->lock);
+	aw_cm_channel_remove(cm->id.channel, cm, &unread);
+	while ((ev = TAILQ_FIRST(&unread))) {
+		TAILQ_REMOVE(&unread, ev, entry);
 		if (ev->group == group) {
 			group->event_due = false;
 			aw_cm_event_destroy(ev);
@@ -132,17 +130,6 @@ static void drop_event(struct aw_cm_id *cm, struct aw_cm_group *group) AW_REQUIR
 			aw_cm_event_raise(ev);
 		}
 	}
-}
-
-/* The group's event names a context that may go afterwards: the program that has the event acknowledges it first. */
-static void end_event(struct aw_cm_id *cm, struct aw_cm_group *group)
-{
-	struct rdma_cm_event *kept = cm->sync ? cm->id.event : NULL;
-
-	if (kept && ((struct aw_cm_event *)kept)->group == group)
-		aw_cm_id_release_event(cm);
-	aw_lock(&cm->lock);
-	drop_event(cm, group);
 	while (group->event_due)
 		pthread_cond_wait(&cm->changed, &cm->lock);
 	aw_unlock(&cm->lock);

@@ -52,27 +52,21 @@ static bool read_pair(struct aw_slice text, char separator, unsigned long *first
 	return text.len == 0 || (aw_slice_number(text, PORTS - 1, end) && *end >= *first);
 }
 
-static bool read_reserved(const char *text)
-{
-	struct aw_slice rest = aw_slice_of(text);
-	unsigned long first, end;
-
-	while (rest.len > 0) {
-		if (!read_pair(aw_slice_cut(&rest, ','), '-', &first, &end))
-			return false;
-		for (unsigned long port = first; port <= end; port++)
-			reserved[port] = true;
-	}
-	return true;
-}
-
 static void read_range(void)
 {
 	static char text[TEXT_MAX + 1]; /* too large for a small stack */
 	unsigned long first, end;
 
-	if (!read_text("/proc/sys/net/ipv4/ip_local_reserved_ports", text) || !read_reserved(text))
+	if (!read_text("/proc/sys/net/ipv4/ip_local_reserved_ports", text))
 		return;
+	struct aw_slice rest = aw_slice_of(text);
+
+	while (rest.len > 0) {
+		if (!read_pair(aw_slice_cut(&rest, ','), '-', &first, &end))
+			return;
+		for (unsigned long port = first; port <= end; port++)
+			reserved[port] = true;
+	}
 	if (!read_text("/proc/sys/net/ipv4/ip_local_port_range", text) ||
 	    !read_pair(aw_slice_of(text), '\t', &first, &end) || first == end)
 		return;

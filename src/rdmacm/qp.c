@@ -128,34 +128,28 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_
 	return ret;
 }
 
-/*
- * The connection ends with its QP, which raises no more events, so the id's event is raised here.
- */
-static struct ibv_qp *take_qp(struct aw_cm_id *cm)
-{
-	if (!aw_cm_qp_exists(cm))
-		return NULL;
-	aw_cm_stream_release(cm);
-	struct ibv_qp *qp = aw_cm_qp_take(cm);
-
-	if (qp && cm->ud)
-		avb_leave_mcast(qp);
-	aw_lock(&cm->lock);
-	cm->uqp = NULL;
-	cm->uqp_events |= AW_UQP_CLOSED | AW_UQP_DELIVERED;
-	aw_cm_stream_settle(cm);
-	aw_unlock(&cm->lock);
-	return qp;
-}
-
 void rdma_destroy_qp(struct rdma_cm_id *id)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	if (!id)
 		return;
 	struct aw_cm_id *cm = aw_cm_id_of(id);
-	struct ibv_qp *qp = aw_cm_id_inherited(cm) ? aw_cm_qp_take_inherited(cm) : take_qp(cm);
+	struct ibv_qp *qp = NULL;
 
+	if (aw_cm_id_inherited(cm)) {
+		qp = aw_cm_qp_take_inherited(cm);
+	} else if (aw_cm_qp_exists(cm)) {
+		aw_cm_stream_release(cm);
+		qp = aw_cm_qp_take(cm);
+		if (qp && cm->ud)
+			avb_leave_mcast(qp);
+		/* The connection ends with its QP, which raises no more events, so the id's event is raised here. */
+		aw_lock(&cm->lock);
+		cm->uqp = NULL;
+		cm->uqp_events |= AW_UQP_CLOSED | AW_UQP_DELIVERED;
+		aw_cm_stream_settle(cm);
+		aw_unlock(&cm->lock);
+	}
 	if (!qp)
 		return;
 	ibv_destroy_qp(qp);

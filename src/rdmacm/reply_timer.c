@@ -11,8 +11,7 @@
 
 #include <errno.h>
 
-/* Decides under the lock; true: the caller aborts the QP. */
-static bool is_silent(struct aw_cm_id *cm)
+static void on_deadline(struct aw_cm_id *cm)
 {
 	aw_lock(&cm->lock);
 	bool silent = cm->state == AW_CM_REPLIED;
@@ -25,12 +24,7 @@ static bool is_silent(struct aw_cm_id *cm)
 		       cm->qpn);
 	}
 	aw_unlock(&cm->lock);
-	return silent;
-}
-
-static void on_deadline(struct aw_cm_id *cm)
-{
-	struct aw_uqp *uqp = is_silent(cm) ? aw_cm_stream_hold(cm) : NULL;
+	struct aw_uqp *uqp = silent ? aw_cm_stream_hold(cm) : NULL;
 
 	if (!uqp)
 		return;

@@ -36,27 +36,11 @@ static int ask_routing(const struct sockaddr *src, const struct sockaddr *dst,
 	return err;
 }
 
-/* Keeps the program's dst, except a wildcard, which means this host. */
-static void set_addresses(struct aw_cm_id *cm, const struct sockaddr_storage *from,
-			  const struct sockaddr *dst, const struct sockaddr_storage *to)
-{
-	struct rdma_addr *addr = &cm->id.route.addr;
-	uint16_t port = aw_address_port(&addr->src_addr);
-
-	addr->src_storage = *from;
-	aw_address_set_port(&addr->src_addr, port);
-	if (aw_address_is_wildcard(dst))
-		addr->dst_storage = *to;
-	else
-		aw_address_copy(&addr->dst_storage, dst);
-	aw_address_gid(&addr->src_addr, &addr->addr.ibaddr.sgid);
-	aw_address_gid(&addr->dst_addr, &addr->addr.ibaddr.dgid);
-}
-
 static int resolve(struct aw_cm_id *cm, const struct sockaddr *dst)
 {
+	struct rdma_addr *addr = &cm->id.route.addr;
 	struct sockaddr_storage any, from, to;
-	const struct sockaddr *src = &cm->id.route.addr.src_addr;
+	const struct sockaddr *src = &addr->src_addr;
 	bool bound = aw_cm_id_state(cm) == AW_CM_BOUND;
 
 	aw_address_wildcard(dst->sa_family, &any);
@@ -68,36 +52,24 @@ static int resolve(struct aw_cm_id *cm, const struct sockaddr *dst)
 		err = aw_cm_device_set(&cm->id);
 	if (err)
 		return err;
-	set_addresses(cm, &from, dst, &to);
+
+	uint16_t port = aw_address_port(&addr->src_addr);
+
+	addr->src_storage = from;
+	aw_address_set_port(&addr->src_addr, port);
+	/* The program's dst stays, except a wildcard, which means this host. */
+	if (aw_address_is_wildcard(dst))
+		addr->dst_storage = to;
+	else
+		aw_address_copy(&addr->dst_storage, dst);
+	aw_address_gid(&addr->src_addr, &addr->addr.ibaddr.sgid);
+	aw_address_gid(&addr->dst_addr, &addr->addr.ibaddr.dgid);
 	if (bound)
 		return 0;
 	/* When all ports are taken TCP chooses at connect, which can share one between destinations. */
-	from = cm->id.route.addr.src_storage;
+	from = addr->src_storage;
 	err = aw_cm_socket_bind_any(cm, (struct sockaddr *)&from);
 	return err == EADDRINUSE ? 0 : err;
-}
-
-static void tell_resolved(struct aw_cm_id *cm, int err)
-{
-	aw_lock(&cm->lock);
-	if (!err)
-		aw_cm_id_enter(cm, AW_CM_ADDR_RESOLVED);
-	aw_cm_event_tell(cm, err ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, -err);
-	aw_unlock(&cm->lock);
-}
-
-static int check_resolve(struct aw_cm_id *cm, const struct sockaddr *src,
-			 const struct sockaddr *dst)
-{
-	enum aw_cm_state state = aw_cm_id_state(cm);
-
-	if (!aw_address_len(dst->sa_family))
-		return EAFNOSUPPORT;
-	if (state != AW_CM_IDLE && state != AW_CM_BOUND)
-		return EINVAL;
-	if (state == AW_CM_BOUND && cm->id.route.addr.src_addr.sa_family != dst->sa_family)
-		return EINVAL;
-	return src && src->sa_family && src->sa_family != dst->sa_family ? EINVAL : 0;
 }
 
 int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_addr, struct sockaddr *dst_addr,
@@ -106,15 +78,26 @@ int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_addr, struct s
 	if (!id || !dst_addr)
 		return aw_cm_fail(EINVAL);
 	struct aw_cm_id *cm = aw_cm_id_of(id);
-	bool binds = src_addr && src_addr->sa_family && aw_cm_id_state(cm) == AW_CM_IDLE;
-	int err = check_resolve(cm, src_addr, dst_addr);
+	enum aw_cm_state state = aw_cm_id_state(cm);
+	int family = dst_addr->sa_family, src_family = src_addr ? src_addr->sa_family : 0, err = 0;
 
 	(void)timeout_ms;
-	if (!err && binds)
+	if (!aw_address_len(family))
+		err = EAFNOSUPPORT;
+	else if ((state != AW_CM_IDLE && state != AW_CM_BOUND) ||
+		 (state == AW_CM_BOUND && id->route.addr.src_addr.sa_family != family) ||
+		 (src_family && src_family != family))
+		err = EINVAL;
+	else if (src_family && state == AW_CM_IDLE)
 		err = aw_cm_bind(cm, src_addr);
 	if (err)
 		return aw_cm_fail(err);
-	tell_resolved(cm, resolve(cm, dst_addr));
+	err = resolve(cm, dst_addr);
+	aw_lock(&cm->lock);
+	if (!err)
+		aw_cm_id_enter(cm, AW_CM_ADDR_RESOLVED);
+	aw_cm_event_tell(cm, err ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, -err);
+	aw_unlock(&cm->lock);
 	return aw_cm_id_complete(cm);
 }
 

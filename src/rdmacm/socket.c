@@ -146,17 +146,6 @@ int aw_cm_socket_own_port(struct aw_cm_id *cm)
 	return err;
 }
 
-static bool takes_families_asked_for(const struct aw_cm_id *cm)
-{
-	const struct sockaddr *src = &cm->id.route.addr.src_addr;
-	socklen_t len = sizeof(int);
-	int only;
-
-	return !cm->af_only_set || src->sa_family != AF_INET6 || !aw_address_is_wildcard(src) ||
-	       getsockopt(cm->fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &len) < 0 ||
-	       !only == !cm->af_only;
-}
-
 /*
  * The families of a bound socket are fixed, so another one takes its place. The two share the port for that long, and
  * with nobody else: a socket that does not allow it is in the way of both.
@@ -164,8 +153,11 @@ static bool takes_families_asked_for(const struct aw_cm_id *cm)
 int aw_cm_socket_match_families(struct aw_cm_id *cm)
 {
 	const struct sockaddr *src = &cm->id.route.addr.src_addr;
+	socklen_t len = sizeof(int);
+	int only;
 
-	if (takes_families_asked_for(cm))
+	if (!cm->af_only_set || src->sa_family != AF_INET6 || !aw_address_is_wildcard(src) ||
+	    getsockopt(cm->fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &len) < 0 || !only == !cm->af_only)
 		return 0;
 	int fd = open_socket(cm, AF_INET6);
 

@@ -79,14 +79,12 @@ static void on_uqp(void *arg, uint32_t events)
 	aw_cm_id_put(cm);
 }
 
-/* qp: the id's, or NULL. */
-static int claim(struct aw_cm_id *cm, struct ibv_qp *qp, uint32_t qpn)
+int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 {
+	struct ibv_qp *qp = aw_cm_qp_get(cm);
+	uint32_t qpn = qp ? qp->qp_num : param ? param->qp_num : 0;
 	struct aw_uqp *uqp = aw_qpn_get(qpn);
-
-	if (!uqp)
-		return EINVAL;
-	bool idle = aw_uqp_state(uqp) == AW_QP_IDLE;
+	bool idle = uqp && aw_uqp_state(uqp) == AW_QP_IDLE;
 
 	if (idle) {
 		aw_lock(&cm->lock);
@@ -98,18 +96,11 @@ static int claim(struct aw_cm_id *cm, struct ibv_qp *qp, uint32_t qpn)
 		if (qp && cm->ack_timeout_set)
 			avb_qp_timeout_show(qp, cm->ack_timeout);
 	}
-	aw_uqp_put(uqp);
-	return idle ? 0 : EINVAL;
-}
-
-int aw_cm_stream_claim(struct aw_cm_id *cm, const struct rdma_conn_param *param)
-{
-	struct ibv_qp *qp = aw_cm_qp_get(cm);
-	int err = claim(cm, qp, qp ? qp->qp_num : param ? param->qp_num : 0);
-
+	if (uqp)
+		aw_uqp_put(uqp);
 	if (qp)
 		aw_cm_qp_put(cm);
-	return err;
+	return idle ? 0 : EINVAL;
 }
 
 static struct aw_uqp *hold(const struct aw_cm_id *cm) AW_REQUIRES(cm->lock)
@@ -229,17 +220,6 @@ static void read_errors(const struct aw_cm_id *cm, enum aw_error *own, enum aw_e
 	aw_uqp_put(uqp);
 }
 
-/*
- * RFC 6581 9: an initiator that cannot do what was replied sends a Terminate as its first FPDU. 0:
- * it did not.
- */
-static int status_of_refusal(enum aw_error peer)
-{
-	if (peer == AW_E_MPA_NO_MATCHING_RTR)
-		return -EOPNOTSUPP;
-	return peer == AW_E_MPA_INSUFFICIENT_IRD ? -ENOMEM : 0;
-}
-
 /* The initiator knows all of the cause, and its log has it. */
 static void log_refusal(const struct aw_cm_id *cm, enum aw_error peer)
 {
@@ -267,10 +247,14 @@ static int status_of_end(enum aw_error own, enum aw_error peer)
 static void settle_end(struct aw_cm_id *cm) AW_REQUIRES(cm->lock)
 {
 	enum aw_error own, peer;
+	int refusal = 0;
 
 	read_errors(cm, &own, &peer);
-	int refusal = status_of_refusal(peer);
-
+	/* RFC 6581 9: an initiator that cannot do what was replied sends a Terminate as its first FPDU. */
+	if (peer == AW_E_MPA_NO_MATCHING_RTR)
+		refusal = -EOPNOTSUPP;
+	else if (peer == AW_E_MPA_INSUFFICIENT_IRD)
+		refusal = -ENOMEM;
 	if (cm->state == AW_CM_REPLIED && refusal) {
 		log_refusal(cm, peer);
 		lose_reply(cm, refusal);

@@ -68,25 +68,20 @@ void aw_cm_ud_drop_inherited(struct aw_cm_id *cm)
 		aw_sidr_ask_destroy(cm->ud->ask);
 }
 
-/* An entry whose interface could not be found may be on any link. */
-static bool is_own(const struct rdma_cm_id *id, const struct ibv_gid_entry *entry)
+int aw_cm_ud_source(const struct rdma_cm_id *id, struct ibv_gid_entry *entry)
 {
 	const struct rdma_addr *addr = &id->route.addr;
 	/* The link of an address that means one alone; 0: any. */
 	uint32_t link = addr->src_addr.sa_family == AF_INET6 ? addr->src_sin6.sin6_scope_id : 0;
-
-	return memcmp(&entry->gid, &addr->addr.ibaddr.sgid, sizeof(entry->gid)) == 0 &&
-	       (!link || !entry->ndev_ifindex || entry->ndev_ifindex == link);
-}
-
-int aw_cm_ud_source(const struct rdma_cm_id *id, struct ibv_gid_entry *entry)
-{
 	int err = 0;
 
 	/* ENODATA: an entry that is not used, with others behind it. */
 	for (uint32_t i = 0; !err || err == ENODATA; i++) {
 		err = ibv_query_gid_ex(id->verbs, id->port_num, i, entry, 0);
-		if (!err && is_own(id, entry))
+		if (err || memcmp(&entry->gid, &addr->addr.ibaddr.sgid, sizeof(entry->gid)) != 0)
+			continue;
+		/* An entry whose interface could not be found may be on any link. */
+		if (!link || !entry->ndev_ifindex || entry->ndev_ifindex == link)
 			return 0;
 	}
 	return EADDRNOTAVAIL;
@@ -203,27 +198,20 @@ static int answer_with(struct aw_cm_id *cm, enum aw_cm_state next,
 	return err;
 }
 
-/* The id's QP, or the one that the program names in param; 0: neither. */
-static uint32_t qpn_of(struct aw_cm_id *cm, const struct rdma_conn_param *param)
+int aw_cm_ud_accept(struct aw_cm_id *cm, const struct rdma_conn_param *param)
 {
 	struct ibv_qp *qp = aw_cm_qp_get(cm);
 	uint32_t qpn = qp ? qp->qp_num : param ? param->qp_num : 0;
-
-	if (qp)
-		aw_cm_qp_put(cm);
-	return qpn;
-}
-
-int aw_cm_ud_accept(struct aw_cm_id *cm, const struct rdma_conn_param *param)
-{
 	struct aw_sidr_answer answer = {
-		.qpn = qpn_of(cm, param),
+		.qpn = qpn,
 		.qkey = RDMA_UDP_QKEY,
 		.pd = param ? param->private_data : NULL,
 		.pd_len = aw_cm_param_pd_len(param),
 	};
 
-	if (!answer.qpn)
+	if (qp)
+		aw_cm_qp_put(cm);
+	if (!qpn)
 		return EINVAL;
 	return answer_with(cm, AW_CM_CONNECTED, &answer);
 }
