@@ -140,10 +140,10 @@ void aw_refused_report(const struct anywarp_refusal *refusal)
 static const char *request_name(enum ibv_wr_opcode opcode)
 {
 	if (opcode == IBV_WR_RDMA_READ)
-		return "Read";
+		return "a Read";
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD
-		       ? "atomic"
-		       : "Write";
+		       ? "an atomic"
+		       : "a Write";
 }
 
 static void completion_report(struct aw_qp_shadow *qp, const struct aw_wr *wr,
@@ -155,7 +155,7 @@ static void completion_report(struct aw_qp_shadow *qp, const struct aw_wr *wr,
 	aw_report(&(struct aw_report){ .rule = AW_RULE_REMOTE_ACCESS,
 				       .object = name,
 				       .at = &wr->posted },
-		  "the peer of %s refused a %s of %" PRIu64 " bytes at 0x%" PRIx64
+		  "the peer of %s refused %s of %" PRIu64 " bytes at 0x%" PRIx64
 		  " by rkey 0x%x, with status %d (%s): the end that refused it knows why",
 		  name, request_name(wr->opcode), wr->remote.length, wr->remote.addr,
 		  wr->remote.rkey, status, ibv_wc_status_str(status));
