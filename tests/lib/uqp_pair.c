@@ -7,6 +7,7 @@
 #include "net/progress/engine.h"
 #include "net/qp/carrier.h"
 #include "net/qp/cq_poll.h"
+#include "net/qp/serving.h"
 #include "net/qp/uqp_sock.h"
 #include "until.h"
 

@@ -252,8 +252,8 @@ void aw_conn_listen_to(struct aw_conn *c, aw_conn_fn *fn, void *arg)
 	aw_unlock(&c->lock);
 }
 
-/* 0 when a Reply can be sent now. The caller holds the lock. */
-static int check_answer(const struct aw_conn *c, size_t pd_len)
+/* 0 when a Reply can be sent now. */
+static int check_answer(const struct aw_conn *c, size_t pd_len) AW_REQUIRES(c->lock)
 {
 	if (c->state == AW_CONN_OVER && c->info.err)
 		return ECONNRESET;
@@ -262,8 +262,9 @@ static int check_answer(const struct aw_conn *c, size_t pd_len)
 	return 0;
 }
 
-/* Writes the Reply to c->out. The caller holds the lock. */
+/* Writes the Reply to c->out. */
 static void make_reply(struct aw_conn *c, bool reject, const void *pd, size_t pd_len)
+	AW_REQUIRES(c->lock)
 {
 	c->out.len = aw_mpa_reply(&c->local, &c->info.result, reject, pd, pd_len, c->out.octets);
 }
@@ -381,8 +382,8 @@ static int begin_stream(struct aw_conn *c, struct aw_uqp *qp, struct aw_uqp_sock
 	return err;
 }
 
-/* The conn is over; its socket, still watched, is the caller's. The caller holds the lock. */
-static void pass_socket(struct aw_conn *c, struct aw_uqp_socket *to)
+/* The conn is over; its socket, still watched, is the caller's. */
+static void pass_socket(struct aw_conn *c, struct aw_uqp_socket *to) AW_REQUIRES(c->lock)
 {
 	to->fd = aw_conn_pass_fd(c, &to->watched);
 	aw_conn_set_state(c, AW_CONN_OVER);

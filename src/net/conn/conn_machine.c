@@ -65,7 +65,7 @@ static bool is_early(enum aw_conn_state state)
 	return state <= AW_CONN_REFUSED;
 }
 
-static void enter(struct aw_conn *c, enum aw_conn_state next)
+static void enter(struct aw_conn *c, enum aw_conn_state next) AW_REQUIRES(c->lock)
 {
 	assert(arrows[c->state] & BIT(next));
 	if (is_early(c->state) && !is_early(next))
@@ -119,6 +119,7 @@ void aw_conn_terminate_fd(int fd, enum aw_error error, bool markers)
 }
 
 static void conclude(struct aw_conn *c, enum aw_conn_state next, enum aw_conn_event event)
+	AW_REQUIRES(c->lock)
 {
 	aw_conn_set_state(c, next);
 	c->due = true;
@@ -126,7 +127,7 @@ static void conclude(struct aw_conn *c, enum aw_conn_state next, enum aw_conn_ev
 }
 
 /* The peer has connected to this end, whose program has not accepted it. */
-static bool has_stranger(const struct aw_conn *c)
+static bool has_stranger(const struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	return c->state == AW_CONN_AWAIT_REQUEST || c->state == AW_CONN_DECIDING;
 }
@@ -135,7 +136,7 @@ static bool has_stranger(const struct aw_conn *c)
  * The user is told at the default level why a connection of the program's own has failed, unless the program gets a clear
  * error, or a second try follows.
  */
-static void log_failure(const struct aw_conn *c, const char *cause)
+static void log_failure(const struct aw_conn *c, const char *cause) AW_REQUIRES(c->lock)
 {
 	int err = c->info.err;
 	bool is_obscure = err == EPROTO || err == EOPNOTSUPP || err == ENOMEM || err == ETIMEDOUT;
@@ -150,13 +151,13 @@ static void log_failure(const struct aw_conn *c, const char *cause)
  * time, and TCP finds out when the peer is gone. The deadline runs only from the first byte of the
  * peer's frame.
  */
-static bool is_patient(const struct aw_conn *c)
+static bool is_patient(const struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	return c->info.given && c->in.done == 0;
 }
 
 /* Logged for the user: the peer's program may begin MPA later, or never. */
-static void log_waits(const struct aw_conn *c)
+static void log_waits(const struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	const char *peer = aw_addr_text(&c->info.peer).text;
 
@@ -168,7 +169,7 @@ static void log_waits(const struct aw_conn *c)
 		aw_log(AW_LOG_INFO, "connection waits on peer %s: no mpa request yet", peer);
 }
 
-static enum aw_frame_io receive(struct aw_conn *c, struct mpa_frame *frame)
+static enum aw_frame_io receive(struct aw_conn *c, struct mpa_frame *frame) AW_REQUIRES(c->lock)
 {
 	bool patient = is_patient(c);
 	enum aw_frame_io io = aw_frame_recv(c->fd, &c->in, frame);
@@ -178,7 +179,7 @@ static enum aw_frame_io receive(struct aw_conn *c, struct mpa_frame *frame)
 	return io;
 }
 
-static void fail(struct aw_conn *c, int err, const char *cause)
+static void fail(struct aw_conn *c, int err, const char *cause) AW_REQUIRES(c->lock)
 {
 	c->info.err = err;
 	log_failure(c, cause);
@@ -187,7 +188,7 @@ static void fail(struct aw_conn *c, int err, const char *cause)
 }
 
 /* Fails the conn for each way in which no whole frame came. */
-static void fail_frame(struct aw_conn *c, enum aw_frame_io io)
+static void fail_frame(struct aw_conn *c, enum aw_frame_io io) AW_REQUIRES(c->lock)
 {
 	bool begun = c->in.done > 0;
 
@@ -222,7 +223,7 @@ static int err_of(enum aw_setup setup)
 	return setup == AW_SETUP_IRD ? ENOMEM : EPROTO;
 }
 
-static void print_no_rtr(const struct aw_conn *c, char cause[CAUSE_MAX])
+static void print_no_rtr(const struct aw_conn *c, char cause[CAUSE_MAX]) AW_REQUIRES(c->lock)
 {
 	char own[AW_POLICY_RTR_MAX], peer[AW_POLICY_RTR_MAX];
 
@@ -237,7 +238,7 @@ static void print_no_rtr(const struct aw_conn *c, char cause[CAUSE_MAX])
 
 /* Writes what is wrong, and where the user can mend it how. */
 static void print_cause(const struct aw_conn *c, enum aw_setup setup, const struct mpa_frame *frame,
-			char cause[CAUSE_MAX])
+			char cause[CAUSE_MAX]) AW_REQUIRES(c->lock)
 {
 	switch (setup) {
 	case AW_SETUP_REVISION:
@@ -272,6 +273,7 @@ static void print_cause(const struct aw_conn *c, enum aw_setup setup, const stru
 
 /* Fails the conn for a whole frame that is not acceptable. */
 static void fail_setup(struct aw_conn *c, enum aw_setup setup, const struct mpa_frame *frame)
+	AW_REQUIRES(c->lock)
 {
 	char cause[CAUSE_MAX];
 
@@ -287,6 +289,7 @@ static bool has_ended(enum aw_frame_io io)
 
 /* A socket that the program has connected is the only one: there is no second try. */
 static uint8_t next_revision(const struct aw_conn *c, enum aw_attempt_next next, uint8_t asked)
+	AW_REQUIRES(c->lock)
 {
 	if (c->info.given)
 		return 0;
@@ -295,7 +298,7 @@ static uint8_t next_revision(const struct aw_conn *c, enum aw_attempt_next next,
 	return next == AW_ATTEMPT_PLAIN ? 1 : 0;
 }
 
-static void judge_reply(struct aw_conn *c, uint8_t asked)
+static void judge_reply(struct aw_conn *c, uint8_t asked) AW_REQUIRES(c->lock)
 {
 	enum aw_attempt_next next = aw_attempt_replied(asked, &c->info.result);
 
@@ -317,7 +320,7 @@ static void judge_reply(struct aw_conn *c, uint8_t asked)
 	}
 }
 
-static void step_reply(struct aw_conn *c)
+static void step_reply(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	uint8_t asked = c->info.result.revision;
 	struct mpa_frame frame;
@@ -344,7 +347,7 @@ static void step_reply(struct aw_conn *c)
 	fail_setup(c, setup, &frame);
 }
 
-static void step_send(struct aw_conn *c)
+static void step_send(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	enum aw_frame_io io;
 
@@ -360,7 +363,7 @@ static void step_send(struct aw_conn *c)
 }
 
 /* False when the conn has no more tries. */
-static bool pause_refused(struct aw_conn *c)
+static bool pause_refused(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	uint32_t pause_ms = aw_attempt_pause_ms(c->refusals);
 
@@ -372,7 +375,7 @@ static bool pause_refused(struct aw_conn *c)
 	return true;
 }
 
-static int try_connect(struct aw_conn *c)
+static int try_connect(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	const struct sockaddr *peer = (const struct sockaddr *)&c->info.peer;
 
@@ -380,7 +383,7 @@ static int try_connect(struct aw_conn *c)
 }
 
 /* The conn's first try, if it has waited for another. */
-static void connect_again(struct aw_conn *c)
+static void connect_again(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	aw_order_lead(c);
 	int err = try_connect(c);
@@ -405,6 +408,7 @@ void aw_conn_learn_local(struct aw_conn *c)
 
 uint32_t aw_conn_send_early(struct aw_conn *c)
 {
+	aw_lock(&c->lock);
 	/* It is writable and has no error; step_connect handles the errors. */
 	if (aw_poll_now(c->fd, POLLOUT) == POLLOUT) {
 		aw_conn_learn_local(c);
@@ -423,10 +427,13 @@ uint32_t aw_conn_send_early(struct aw_conn *c)
 			break;
 		}
 	}
-	return waits[c->state].events;
+	uint32_t events = waits[c->state].events;
+
+	aw_unlock(&c->lock);
+	return events;
 }
 
-static void step_connect(struct aw_conn *c)
+static void step_connect(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	socklen_t err_len = sizeof(int);
 	int err = 0;
@@ -445,7 +452,7 @@ static void step_connect(struct aw_conn *c)
 	step_send(c);
 }
 
-static void step_request(struct aw_conn *c)
+static void step_request(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	struct mpa_frame frame;
 	enum aw_frame_io io = receive(c, &frame);
@@ -464,13 +471,13 @@ static void step_request(struct aw_conn *c)
 		fail_setup(c, setup, &frame);
 }
 
-static void step_decide(struct aw_conn *c)
+static void step_decide(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	fail(c, ECONNRESET, "the peer left before its request was answered");
 }
 
 /* The bytes that have come wait for the QP, and the program for as long as it likes. */
-static void quieten(struct aw_conn *c)
+static void quieten(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	aw_watch_events(&c->watch, waits[c->state].events & ~EPOLLIN);
 }
@@ -496,7 +503,7 @@ static const char *const timeout_causes[] = {
 	[AW_CONN_AWAIT_REQUEST] = "no mpa request in time",
 };
 
-static void step(struct aw_conn *c, uint32_t events)
+static void step(struct aw_conn *c, uint32_t events) AW_REQUIRES(c->lock)
 {
 	bool hung_up = events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
 
@@ -516,11 +523,8 @@ static void step(struct aw_conn *c, uint32_t events)
 	}
 }
 
-/*
- * Delivers the due event, if it has a receiver. The caller holds the lock, which is released
- * meanwhile.
- */
-static void tell(struct aw_conn *c)
+/* Delivers the due event, if it has a receiver. The lock is released meanwhile. */
+static void tell(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	aw_conn_fn *fn = c->fn;
 	void *arg = c->arg;

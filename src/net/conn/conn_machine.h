@@ -25,6 +25,7 @@
 #ifndef NET_CONN_MACHINE_H
 #define NET_CONN_MACHINE_H
 
+#include "base/thread_safety.h"
 #include "core/turn.h"
 #include "net/conn/conn.h"
 #include "net/conn/frame.h"
@@ -50,7 +51,7 @@ struct aw_conn {
 	bool plain_end, again; /* initiator: see struct aw_conn_ask */
 	bool from_known; /* initiator: info.local is what the socket is bound to */
 
-	pthread_mutex_t lock; /* guards what follows; no event runs under it */
+	aw_mutex lock; /* guards what follows; no event runs under it */
 	enum aw_conn_state state;
 	bool destroyed;
 	uint32_t refusals;
@@ -75,25 +76,19 @@ void aw_conn_on_watch(struct aw_watch *w, uint32_t events);
  * Called after connect, before there is a watch: on loopback TCP's handshake is over when connect
  * returns, and the Request is sent here. Returns the epoll events to wait for.
  */
-uint32_t aw_conn_send_early(struct aw_conn *conn);
+uint32_t aw_conn_send_early(struct aw_conn *conn) AW_EXCLUDES(conn->lock);
 
-/*
- * Changes the state, and the events that the progress thread waits for. The caller holds the lock.
- */
-void aw_conn_set_state(struct aw_conn *conn, enum aw_conn_state next);
+/* Changes the state, and the events that the progress thread waits for. */
+void aw_conn_set_state(struct aw_conn *conn, enum aw_conn_state next) AW_REQUIRES(conn->lock);
 
 /* Asks the socket for info.local, unless that is known. */
 void aw_conn_learn_local(struct aw_conn *conn);
 
-/*
- * Takes the socket out of the conn and its watch; -1 when it has none. The caller holds the lock.
- */
-int aw_conn_take_fd(struct aw_conn *conn);
+/* Takes the socket out of the conn and its watch; -1 when it has none. */
+int aw_conn_take_fd(struct aw_conn *conn) AW_REQUIRES(conn->lock);
 
-/*
- * Takes the socket, which stays in the progress thread's epoll set if *watched: for its QP. The caller holds the lock.
- */
-int aw_conn_pass_fd(struct aw_conn *conn, bool *watched);
+/* Takes the socket, which stays in the progress thread's epoll set if *watched: for its QP. */
+int aw_conn_pass_fd(struct aw_conn *conn, bool *watched) AW_REQUIRES(conn->lock);
 
 /* Sends a FIN, even where the child of a fork holds the socket too, and closes the socket. */
 void aw_conn_close_fd(int fd);

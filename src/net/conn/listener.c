@@ -46,7 +46,7 @@ struct aw_listener {
 	void *arg;
 	union aw_stat_row *stat; /* its statistics, or NULL */
 
-	pthread_mutex_t lock; /* guards what follows; no event runs under it */
+	aw_mutex lock; /* guards what follows; no event runs under it */
 	/* aw_listener_destroy owns the half-open connections, and accepts have ended */
 	bool closing;
 	bool paused; /* the deadline runs */
@@ -105,7 +105,7 @@ static void release(struct aw_watch *w)
 	free(l);
 }
 
-static void pause_accepts(struct aw_listener *l, uint32_t ms)
+static void pause_accepts(struct aw_listener *l, uint32_t ms) AW_REQUIRES(l->lock)
 {
 	l->paused = true;
 	aw_watch_deadline(&l->watch, ms);
@@ -113,9 +113,9 @@ static void pause_accepts(struct aw_listener *l, uint32_t ms)
 
 /*
  * Accepts go on exactly while the listener is neither closing nor paused, which it is for longer where the kernel has no
- * memory to listen. The caller holds the lock.
+ * memory to listen.
  */
-static void set_events(struct aw_listener *l)
+static void set_events(struct aw_listener *l) AW_REQUIRES(l->lock)
 {
 	if (!l->closing && aw_watch_events(&l->watch, l->paused ? 0 : EPOLLIN) != 0)
 		pause_accepts(l, PAUSE_MS);
@@ -136,8 +136,8 @@ static void begin_stat(struct aw_listener *l)
 		aw_stat_address(&address, &row->family, &row->port, row->address);
 }
 
-/* For other processes to read (net/stat/stat.h). The caller holds the lock. */
-static void publish(const struct aw_listener *l)
+/* For other processes to read (net/stat/stat.h). */
+static void publish(const struct aw_listener *l) AW_REQUIRES(l->lock)
 {
 	if (!l->stat)
 		return;
@@ -146,8 +146,7 @@ static void publish(const struct aw_listener *l)
 	aw_stat_set64(&l->stat->listener.failed, l->failed_count);
 }
 
-/* The caller holds the lock. */
-static void take_off(struct aw_listener *l, struct half_open *h)
+static void take_off(struct aw_listener *l, struct half_open *h) AW_REQUIRES(l->lock)
 {
 	TAILQ_REMOVE(&l->half_open, h, entry);
 	l->half_open_count--;
@@ -212,7 +211,7 @@ static void on_half_open(void *arg, struct aw_conn *conn, enum aw_conn_event eve
  * is dropped, and silent peers cannot keep others out. NULL: every connection has input, and this
  * thread reads it next.
  */
-static struct half_open *oldest_silent(struct aw_listener *l)
+static struct half_open *oldest_silent(struct aw_listener *l) AW_REQUIRES(l->lock)
 {
 	struct half_open *h;
 
@@ -224,7 +223,7 @@ static struct half_open *oldest_silent(struct aw_listener *l)
 	return NULL;
 }
 
-static void drop_half_open(struct aw_listener *l, struct half_open *h)
+static void drop_half_open(struct aw_listener *l, struct half_open *h) AW_REQUIRES(l->lock)
 {
 	take_off(l, h);
 	drop(l, h->conn);
@@ -254,7 +253,7 @@ static uint64_t silent_since(int fd)
 }
 
 static int start_half_open(struct aw_listener *l, const struct aw_conn_socket *socket,
-			   uint64_t since_ns)
+			   uint64_t since_ns) AW_REQUIRES(l->lock)
 {
 	struct half_open *h = calloc(1, sizeof(*h));
 	int err;
@@ -297,7 +296,7 @@ static bool is_passing(int err)
 	}
 }
 
-static void starve(struct aw_listener *l, int err)
+static void starve(struct aw_listener *l, int err) AW_REQUIRES(l->lock)
 {
 	if (!l->starved)
 		aw_log(AW_LOG_ERROR, "listener cannot accept: %s%s; tries every %d ms",
@@ -311,7 +310,7 @@ static void starve(struct aw_listener *l, int err)
  * Files or memory are out: drops a silent connection, or pauses where none has begun. True: the listener may
  * accept again at once.
  */
-static bool make_room(struct aw_listener *l, int err)
+static bool make_room(struct aw_listener *l, int err) AW_REQUIRES(l->lock)
 {
 	struct half_open *silent = oldest_silent(l);
 
@@ -327,6 +326,7 @@ static bool make_room(struct aw_listener *l, int err)
  * accept again at once.
  */
 static bool start_accepted(struct aw_listener *l, const struct aw_conn_socket *socket, bool full)
+	AW_REQUIRES(l->lock)
 {
 	uint64_t now_ns = aw_now_ns();
 	uint64_t since_ns = full ? silent_since(socket->fd) : now_ns;
@@ -340,7 +340,7 @@ static bool start_accepted(struct aw_listener *l, const struct aw_conn_socket *s
 }
 
 /* Accepts the next connection; false when there is no more for now. */
-static bool accept_one(struct aw_listener *l)
+static bool accept_one(struct aw_listener *l) AW_REQUIRES(l->lock)
 {
 	bool full = l->half_open_count >= l->half_open_max;
 	struct half_open *silent = full ? oldest_silent(l) : NULL;
@@ -372,8 +372,8 @@ static bool accept_one(struct aw_listener *l)
 	return false;
 }
 
-/* The caller holds the lock, so events of the half-open connections wait for this thread. */
-static void accept_some(struct aw_listener *l)
+/* Events of the half-open connections, which need the lock, wait for this thread. */
+static void accept_some(struct aw_listener *l) AW_REQUIRES(l->lock)
 {
 	l->half_open_max = aw_listener_files(AW_FILES_HALF_OPEN);
 	if (l->half_open_max > aw_bounds.half_open_max)

@@ -48,11 +48,11 @@ static void wake(struct aw_turn *turn)
 	aw_watch_deadline(&conn_of(turn)->watch, WAKE_MS);
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct aw_turns turns = { .is_same_peer = is_same_peer, .wake = wake };
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
+static struct aw_turns turns AW_GUARDED_BY(lock) = { .is_same_peer = is_same_peer, .wake = wake };
 
 /* The listed conns are the parent's. */
-static void fork_child(void)
+static void fork_child(void) AW_REQUIRES(lock)
 {
 	memset(turns.lists, 0, sizeof(turns.lists));
 }

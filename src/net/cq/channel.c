@@ -58,7 +58,7 @@ void aw_source_init(struct aw_source *src, void *object, int kind)
 				   .generation = aw_fork_generation() };
 }
 
-/* Events that the parent's process has raised are the parent's. The caller holds the lock. */
+/* Events that the parent's process has raised are the parent's. */
 static uint32_t *pending(struct aw_source *src)
 {
 	if (src->generation != aw_fork_generation())
@@ -67,14 +67,14 @@ static uint32_t *pending(struct aw_source *src)
 	return &src->pending;
 }
 
-/* Under the lock, as lower_fd. Every event is an edge for the program's epoll sets. */
-static void raise_fd(struct aw_channel *ch)
+/* Every event is an edge for the program's epoll sets. */
+static void raise_fd(struct aw_channel *ch) AW_REQUIRES(ch->lock)
 {
 	ch->raised = true;
 	aw_event_fd_raise(ch->fd);
 }
 
-static void lower_fd(struct aw_channel *ch)
+static void lower_fd(struct aw_channel *ch) AW_REQUIRES(ch->lock)
 {
 	if (ch->raised && TAILQ_EMPTY(&ch->queue)) {
 		ch->raised = false;
@@ -93,7 +93,7 @@ void aw_channel_raise(struct aw_channel *ch, struct aw_source *src)
 }
 
 /* The oldest source gives one event and goes behind the others with the rest. */
-static bool channel_take(struct aw_channel *ch, void **object, int *kind)
+static bool channel_take(struct aw_channel *ch, void **object, int *kind) AW_REQUIRES(ch->lock)
 {
 	struct aw_source *src = TAILQ_FIRST(&ch->queue);
 

@@ -4,10 +4,10 @@
 #ifndef NET_CHANNEL_H
 #define NET_CHANNEL_H
 
+#include "base/thread_safety.h"
 #include "net/base/event_fd.h"
 #include "net/cq/activity.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,7 +32,7 @@ struct aw_source {
 struct aw_channel {
 	struct aw_event_owner owner; /* first: the owner is the channel. The fd's */
 	int fd; /* net/base/event_fd.h; the program may set O_NONBLOCK */
-	pthread_mutex_t lock;
+	aw_mutex lock;
 	TAILQ_HEAD(, aw_source) queue;
 	bool raised; /* fd was raised and not lowered since, except by read(2) */
 	/* channel_set.c, qp/channel_wait.c */
@@ -55,13 +55,13 @@ void aw_channel_fini(struct aw_channel *ch);
 void aw_source_init(struct aw_source *src, void *object, int kind);
 
 /* Makes one more event of src readable. Any thread; never blocks. */
-void aw_channel_raise(struct aw_channel *ch, struct aw_source *src);
+void aw_channel_raise(struct aw_channel *ch, struct aw_source *src) AW_EXCLUDES(ch->lock);
 
 /*
  * Takes the oldest event, and blocks unless fd has O_NONBLOCK. 0, or EAGAIN, EINTR. *object and
  * *kind are written on success.
  */
-int aw_channel_read(struct aw_channel *ch, void **object, int *kind);
+int aw_channel_read(struct aw_channel *ch, void **object, int *kind) AW_EXCLUDES(ch->lock);
 
 /*
  * Between aw_channel_hold and aw_channel_release the calling thread serves QPs, and an event of
@@ -69,12 +69,12 @@ int aw_channel_read(struct aw_channel *ch, void **object, int *kind);
  * which the caller must handle, and raises the fd if it leaves others. False: there was none.
  */
 void aw_channel_hold(struct aw_channel *ch);
-bool aw_channel_release(struct aw_channel *ch, void **object, int *kind);
+bool aw_channel_release(struct aw_channel *ch, void **object, int *kind) AW_EXCLUDES(ch->lock);
 
 /* Takes an event if there is one now, whatever O_NONBLOCK says. */
-bool aw_channel_take(struct aw_channel *ch, void **object, int *kind);
+bool aw_channel_take(struct aw_channel *ch, void **object, int *kind) AW_EXCLUDES(ch->lock);
 
 /* Drops unread events of src (before its object goes). Returns how many there were. */
-uint32_t aw_channel_forget(struct aw_channel *ch, struct aw_source *src);
+uint32_t aw_channel_forget(struct aw_channel *ch, struct aw_source *src) AW_EXCLUDES(ch->lock);
 
 #endif

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 
-static int make_set(struct aw_channel *ch)
+static int make_set(struct aw_channel *ch) AW_REQUIRES(ch->lock)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = AW_CHANNEL_EVENT };
 	int epfd = aw_sets_open(AW_SETS_CHANNEL, false);

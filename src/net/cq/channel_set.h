@@ -6,7 +6,7 @@
 #include "net/cq/channel.h"
 
 /* True when there is a set to sleep on. The first caller opens it; a set that the parent opened is not used. */
-bool aw_channel_open_set(struct aw_channel *ch);
+bool aw_channel_open_set(struct aw_channel *ch) AW_EXCLUDES(ch->lock);
 
 /* True when the set is open, and of this process. */
 bool aw_channel_has_set(const struct aw_channel *ch);

@@ -12,8 +12,8 @@
 
 static _Atomic uint32_t numbers; /* CQs made */
 
-/* For other processes to read (net/stat/stat.h). The caller holds the lock. */
-static void publish(struct aw_cq *cq)
+/* For other processes to read (net/stat/stat.h). */
+static void publish(struct aw_cq *cq) AW_REQUIRES(cq->lock)
 {
 	if (cq->stat)
 		aw_stat_set(&cq->stat->cq.ready, cq->tail - cq->head);
@@ -67,7 +67,7 @@ void aw_cq_renew_locks(struct aw_cq *cq)
 	pthread_mutex_init(&cq->qps_lock, NULL);
 }
 
-static struct aw_cq_entry *entry_at(const struct aw_cq *cq, uint32_t index)
+static struct aw_cq_entry *entry_at(const struct aw_cq *cq, uint32_t index) AW_REQUIRES(cq->lock)
 {
 	return &cq->ring[index % cq->capacity];
 }
@@ -79,7 +79,7 @@ int aw_cq_keep_in(struct aw_cq *cq, const struct aw_mem_source *source)
 }
 
 /* Exchanges the ring's memory for mem; false when more CQEs are waiting than would fit. */
-static bool move_ring(struct aw_cq *cq, struct aw_mem *mem, uint32_t capacity)
+static bool move_ring(struct aw_cq *cq, struct aw_mem *mem, uint32_t capacity) AW_REQUIRES(cq->lock)
 {
 	struct aw_cq_entry *ring = mem->at;
 	uint32_t count = cq->tail - cq->head;
@@ -147,7 +147,7 @@ int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 	return n;
 }
 
-static void overflow(struct aw_cq *cq)
+static void overflow(struct aw_cq *cq) AW_RELEASE(cq->lock)
 {
 	bool first = !cq->overflowed;
 

@@ -6,12 +6,12 @@
 #ifndef NET_CQ_H
 #define NET_CQ_H
 
+#include "base/thread_safety.h"
 #include "core/types.h"
 #include "net/cq/channel.h"
 #include "net/mem/mem.h"
 #include "net/stat/stat.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -44,7 +44,7 @@ struct aw_cq {
 	union aw_stat_row *stat; /* its statistics, or NULL; written with lock */
 
 	/* guards the ring and arming, down to overflowed; atomics among these are read without it as well */
-	pthread_mutex_t lock;
+	aw_mutex lock;
 	struct aw_cq_entry *ring;
 	struct aw_mem mem; /* the ring's */
 	uint32_t capacity;
@@ -55,7 +55,7 @@ struct aw_cq {
 	_Atomic bool overflowed;
 
 	/* cq_poll.c */
-	pthread_mutex_t qps_lock;
+	aw_mutex qps_lock;
 	struct aw_uqp **qps;
 	uint32_t qps_count, qps_room;
 	uint32_t qps_next; /* index of the QP whose memory was looked at last */
@@ -102,31 +102,31 @@ void aw_cq_fini(struct aw_cq *cq);
 void aw_cq_renew_locks(struct aw_cq *cq);
 
 /* 0, EINVAL when more CQEs are waiting than would fit, ENOMEM. */
-int aw_cq_resize(struct aw_cq *cq, uint32_t capacity);
+int aw_cq_resize(struct aw_cq *cq, uint32_t capacity) AW_EXCLUDES(cq->lock);
 
 /* Takes up to max completions, oldest first. Returns how many. */
-int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max);
+int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max) AW_EXCLUDES(cq->lock);
 
 /* The next CQE raises an event on the channel once. NEXT is stronger than SOLICITED. */
-void aw_cq_set_arm(struct aw_cq *cq, enum aw_arm arm);
+void aw_cq_set_arm(struct aw_cq *cq, enum aw_arm arm) AW_EXCLUDES(cq->lock);
 
 /* For QPs. push: adds a CQE; an overflow raises an event. forget: the user's CQEs go. */
-void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry);
-void aw_cq_forget(struct aw_cq *cq, const struct aw_cq_user *user);
+void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry) AW_EXCLUDES(cq->lock);
+void aw_cq_forget(struct aw_cq *cq, const struct aw_cq_user *user) AW_EXCLUDES(cq->lock);
 
 /*
  * For net/ud/ud.c, in cq_sock.c: until this socket has left as often as it has joined, pollers call
- * serve for it, and threads that have armed the CQ call await. join: 0 or ENOMEM. The caller of
- * aw_cq_serve_socks holds qps_lock.
+ * serve for it, and threads that have armed the CQ call await. join: 0 or ENOMEM.
  */
 struct aw_udsock;
 struct aw_cq_sock_ops {
 	void (*serve)(struct aw_udsock *sock);
 	void (*await)(struct aw_udsock *sock);
 };
-int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, const struct aw_cq_sock_ops *ops);
-void aw_cq_leave_sock(struct aw_cq *cq, struct aw_udsock *sock);
-void aw_cq_serve_socks(struct aw_cq *cq);
-void aw_cq_await_socks(struct aw_cq *cq);
+int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, const struct aw_cq_sock_ops *ops)
+	AW_EXCLUDES(cq->qps_lock);
+void aw_cq_leave_sock(struct aw_cq *cq, struct aw_udsock *sock) AW_EXCLUDES(cq->qps_lock);
+void aw_cq_serve_socks(struct aw_cq *cq) AW_REQUIRES(cq->qps_lock);
+void aw_cq_await_socks(struct aw_cq *cq) AW_EXCLUDES(cq->qps_lock);
 
 #endif

@@ -18,6 +18,7 @@ struct aw_cq_sock {
 };
 
 static struct aw_cq_sock *find(const struct aw_cq *cq, const struct aw_udsock *sock)
+	AW_REQUIRES(cq->qps_lock)
 {
 	for (uint32_t i = 0; i < cq->socks_count; i++)
 		if (cq->socks[i].sock == sock)
@@ -25,7 +26,7 @@ static struct aw_cq_sock *find(const struct aw_cq *cq, const struct aw_udsock *s
 	return NULL;
 }
 
-static int grow(struct aw_cq *cq)
+static int grow(struct aw_cq *cq) AW_REQUIRES(cq->qps_lock)
 {
 	uint32_t room = cq->socks_room ? cq->socks_room * 2 : 4;
 	struct aw_cq_sock *socks = realloc(cq->socks, room * sizeof(*socks));

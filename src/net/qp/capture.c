@@ -47,8 +47,7 @@ struct chunk {
 	size_t bytes;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Guarded by lock. */
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	struct aw_capture_ring *ring; /* NULL: none is mapped */
 	uint32_t run; /* that ring is of */
@@ -58,9 +57,9 @@ static struct {
 	uint64_t head;
 	uint64_t dropped;
 	uint32_t streams; /* since the process began */
-} now;
+} now AW_GUARDED_BY(lock);
 
-static void end_run(void)
+static void end_run(void) AW_REQUIRES(lock)
 {
 	if (now.ring)
 		aw_stat_unmap_ring(now.ring);
@@ -69,7 +68,7 @@ static void end_run(void)
 }
 
 /* The request is withdrawn in the capturer's name, unless another one has come. */
-static void withdraw(struct aw_capture_request *request, uint32_t run)
+static void withdraw(struct aw_capture_request *request, uint32_t run) AW_REQUIRES(lock)
 {
 	__atomic_compare_exchange_n(&request->run, &run, 0, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
@@ -78,6 +77,7 @@ static void withdraw(struct aw_capture_request *request, uint32_t run)
 
 /* False: there is no ring, or not yet. */
 static bool begin_run(struct aw_capture_request *request, uint32_t run, uint64_t time)
+	AW_REQUIRES(lock)
 {
 	if (now.begun_ns && time - now.begun_ns < PAUSE_NS)
 		return false;
@@ -100,7 +100,7 @@ static bool begin_run(struct aw_capture_request *request, uint32_t run, uint64_t
 }
 
 /* True when there is a ring to write to. Ends the run of a capturer that is dead. */
-static bool is_running(void)
+static bool is_running(void) AW_REQUIRES(lock)
 {
 	struct aw_capture_request *request = __atomic_load_n(&aw_stat_capture, __ATOMIC_RELAXED);
 	uint32_t run = __atomic_load_n(&request->run, __ATOMIC_RELAXED);
@@ -158,6 +158,7 @@ static struct way way_from(uint64_t pos)
 
 /* Of a stream that may go on in memory, where FPDUs have no CRC, a dissector checks none. */
 static void begin_stream(const struct aw_uqp *qp, struct aw_capture *capture)
+	AW_REQUIRES(qp->lock, lock)
 {
 	const struct aw_stream *stream = &qp->core.stream;
 
@@ -179,7 +180,7 @@ static void begin_stream(const struct aw_uqp *qp, struct aw_capture *capture)
 }
 
 /* The QP's stream in this run; NULL: nobody captures, or memory is out. */
-static struct aw_capture *stream_of(struct aw_uqp *qp)
+static struct aw_capture *stream_of(struct aw_uqp *qp) AW_REQUIRES(qp->lock, lock)
 {
 	if (!is_running())
 		return NULL;
@@ -190,13 +191,13 @@ static struct aw_capture *stream_of(struct aw_uqp *qp)
 	return qp->capture;
 }
 
-static uint8_t *data_at(uint64_t pos)
+static uint8_t *data_at(uint64_t pos) AW_REQUIRES(lock)
 {
 	return (uint8_t *)now.ring + AW_CAPTURE_HEAD_LEN + pos % AW_CAPTURE_RING_LEN;
 }
 
 /* Makes room for one record in one piece, behind a pad where that is at the ring's begin. */
-static bool make_room(size_t len)
+static bool make_room(size_t len) AW_REQUIRES(lock)
 {
 	uint64_t used = now.head - __atomic_load_n(&now.ring->tail, __ATOMIC_ACQUIRE);
 	uint64_t to_end = AW_CAPTURE_RING_LEN - now.head % AW_CAPTURE_RING_LEN;
@@ -238,7 +239,7 @@ static void fill_record(struct aw_capture_record *record, const struct aw_captur
 	record->bytes = (uint32_t)chunk->bytes;
 }
 
-static bool put_record(struct aw_capture *capture, const struct chunk *chunk)
+static bool put_record(struct aw_capture *capture, const struct chunk *chunk) AW_REQUIRES(lock)
 {
 	size_t len = sizeof(struct aw_capture_record) + chunk->bytes;
 	struct aw_capture_record record;
@@ -255,7 +256,7 @@ static bool put_record(struct aw_capture *capture, const struct chunk *chunk)
 	return true;
 }
 
-static void put(struct aw_capture *capture, const struct chunk *chunk)
+static void put(struct aw_capture *capture, const struct chunk *chunk) AW_REQUIRES(lock)
 {
 	struct way *way = chunk->way;
 
@@ -309,7 +310,7 @@ static size_t measure_whole(const struct aw_qp *core, const uint8_t *buf, size_t
 
 /* From an FPDU that waits for its receive the core has taken the markers out, so that it is passed over. */
 static void put_in(const struct aw_qp *core, struct aw_capture *capture, const uint8_t *buf,
-		   size_t len)
+		   size_t len) AW_REQUIRES(lock)
 {
 	uint64_t seen = capture->in.seen > core->rx_pos ? capture->in.seen - core->rx_pos : 0;
 	size_t from = seen > core->rx_held ? seen : core->rx_held;
@@ -343,18 +344,18 @@ void aw_capture_stream_gone(struct aw_uqp *qp)
 	qp->capture = NULL;
 }
 
-void aw_capture_fork_prepare(void)
+void aw_capture_fork_prepare(void) AW_ACQUIRE(lock)
 {
 	aw_lock(&lock);
 }
 
-void aw_capture_fork_parent(void)
+void aw_capture_fork_parent(void) AW_RELEASE(lock)
 {
 	aw_unlock(&lock);
 }
 
 /* The ring is the parent's. */
-void aw_capture_fork_child(void)
+void aw_capture_fork_child(void) AW_RELEASE(lock)
 {
 	if (now.ring)
 		munmap(now.ring, AW_CAPTURE_LEN);

@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-static void show_path(const struct aw_uqp *qp)
+static void show_path(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	bool memory = !qp->in->is_socket && !qp->out->is_socket;
 

@@ -2,8 +2,7 @@
 // A carrier moves a stream's bytes between two QPs: over the TCP socket, or through memory that two
 // processes of one host share, where the socket carries only wakes and the end of the stream. Each
 // stream begins over TCP. A move into memory (net/qp/move.h) changes the carrier of each direction
-// once, so that for a moment the two directions may have different ones. The caller of every function
-// here holds the QP lock.
+// once, so that for a moment the two directions may have different ones.
 //
 // The core sees FPDUs in either case. It gives the messages of a move to the driver (qp->move) and
 // makes and checks no CRC in a direction that has moved. FPDUs in memory are read where they lie:
@@ -20,6 +19,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+/* The caller of one of these functions holds the QP's lock; where the call is by a pointer, the compiler does not check that. */
 struct aw_carrier {
 	bool is_socket; /* bytes make the socket readable, room makes it writable, and each send is a system call */
 
@@ -68,37 +68,37 @@ extern const struct aw_carrier aw_carrier_tcp;
 extern const struct aw_carrier aw_carrier_host;
 
 /* The stream begins, over its socket. */
-void aw_carrier_begin(struct aw_uqp *qp);
+void aw_carrier_begin(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* The peer's bytes, or those of this end, go through qp->ring from here on. */
-void aw_carrier_move_in(struct aw_uqp *qp);
-void aw_carrier_move_out(struct aw_uqp *qp);
+void aw_carrier_move_in(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
+void aw_carrier_move_out(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /*
  * Ends the stream in this process. forgets: another process goes on with the stream or owns it
  * alone, so the peer is not notified.
  */
-void aw_carrier_end(struct aw_uqp *qp, bool forgets);
+void aw_carrier_end(struct aw_uqp *qp, bool forgets) AW_REQUIRES(qp->lock);
 
 /*
  * True when there is something to do of which no epoll event notifies; for a thread that polls many
  * QPs.
  */
-bool aw_carrier_has_news(struct aw_uqp *qp);
+bool aw_carrier_has_news(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* True when the peer died before it had read all that this end has put into the memory. */
-bool aw_carrier_is_cut(struct aw_uqp *qp);
+bool aw_carrier_is_cut(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* True when the peer has written to the memory what no honest end does. */
-bool aw_carrier_is_broken(const struct aw_uqp *qp);
+bool aw_carrier_is_broken(const struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /*
  * For a QP whose bytes go out through memory, before it sleeps: true when there is room, else the peer rings for it. A turn that has met
  * no full ring may end in one that is nearly full.
  */
-bool aw_carrier_awaits_room(struct aw_uqp *qp);
+bool aw_carrier_awaits_room(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* True when another turn is due of which no epoll event notifies, since the socket is full. */
-bool aw_carrier_owes_turn(const struct aw_uqp *qp);
+bool aw_carrier_owes_turn(const struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 #endif

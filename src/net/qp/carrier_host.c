@@ -32,7 +32,7 @@ _Static_assert(AW_HOST_RING_BYTES - FPDU_MAX >= AW_HOST_RING_BYTES / 2,
  * A failed send is ignored: a full socket holds bells already, and a peer that is gone needs none. While FPDUs of this end
  * go over TCP the peer hears no bell; the last of them wakes it.
  */
-static void ring_bell(struct aw_uqp *qp)
+static void ring_bell(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	uint8_t bell = 0;
 	ssize_t sent;
@@ -49,6 +49,7 @@ static void ring_bell(struct aw_uqp *qp)
  * them.
  */
 static ssize_t send_to_nobody(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
+	AW_REQUIRES(qp->lock)
 {
 	size_t len = 0;
 
@@ -62,6 +63,7 @@ static ssize_t send_to_nobody(struct aw_uqp *qp, const struct aw_iov *iov, size_
 
 /* A piece in the batch's own arena cannot fault, so it is copied without the guard. */
 static bool copy(const struct aw_uqp *qp, uint8_t *to, const uint8_t *from, size_t len)
+	AW_REQUIRES(qp->lock)
 {
 	bool guarded = (uintptr_t)from - (uintptr_t)qp->batch->arena >= sizeof(qp->batch->arena);
 	bool nontemporal = len >= NONTEMPORAL_MIN;
@@ -77,7 +79,7 @@ static bool copy(const struct aw_uqp *qp, uint8_t *to, const uint8_t *from, size
 }
 
 /* Copies as much of a piece as there is room for. False: the piece's memory is unmapped. */
-static bool put(struct aw_uqp *qp, const struct aw_iov *iov, size_t *done)
+static bool put(struct aw_uqp *qp, const struct aw_iov *iov, size_t *done) AW_REQUIRES(qp->lock)
 {
 	struct aw_duplex *d = &qp->ring->duplex;
 	size_t room = aw_duplex_room(d);
@@ -93,6 +95,7 @@ static bool put(struct aw_uqp *qp, const struct aw_iov *iov, size_t *done)
 
 /* As put; when the room is too small, marks this end as waiting for room and tries once more. */
 static bool put_piece(struct aw_uqp *qp, const struct aw_iov *iov, size_t *done)
+	AW_REQUIRES(qp->lock)
 {
 	bool readable = put(qp, iov, done);
 
@@ -108,6 +111,7 @@ static bool put_piece(struct aw_uqp *qp, const struct aw_iov *iov, size_t *done)
 }
 
 static ssize_t send_memory(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
+	AW_REQUIRES(qp->lock)
 {
 	struct aw_host_ring *ring = qp->ring;
 	bool readable = true;
@@ -130,7 +134,7 @@ static ssize_t send_memory(struct aw_uqp *qp, const struct aw_iov *iov, size_t c
 }
 
 /* Also true when a send is due that will find that the peer is gone, and when a turn will end the broken stream. */
-static bool has_room(struct aw_uqp *qp)
+static bool has_room(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	return qp->ring->gone || aw_duplex_has_room(&qp->ring->duplex) || qp->ring->duplex.broken;
 }
@@ -142,7 +146,7 @@ static uint32_t segment_size(const struct aw_uqp *qp)
 }
 
 /* An empty pipe means that the socket has woken this end. */
-static void drain_bells(struct aw_uqp *qp)
+static void drain_bells(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	uint8_t bells[BELLS];
 	ssize_t n;
@@ -158,7 +162,7 @@ static void drain_bells(struct aw_uqp *qp)
 }
 
 /* Responder: nothing shows that the peer has read this end's last FPDU over TCP, behind which it reads the memory. */
-static bool may_owe_tcp(const struct aw_uqp *qp)
+static bool may_owe_tcp(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	return !qp->core.stream.initiator && qp->ring->duplex.head_seen == 0;
 }
@@ -179,7 +183,7 @@ bool aw_carrier_is_broken(const struct aw_uqp *qp)
 }
 
 /* True when the peer was killed before it had read all that it was sent. */
-static bool is_cut(struct aw_uqp *qp)
+static bool is_cut(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	return qp->ring->gone && aw_carrier_is_cut(qp);
 }
@@ -187,7 +191,7 @@ static bool is_cut(struct aw_uqp *qp)
 /*
  * Copies a whole FPDU into a stage, where it waits for its receive unless one has come meanwhile.
  */
-static bool hold(struct aw_uqp *qp, size_t len)
+static bool hold(struct aw_uqp *qp, size_t len) AW_REQUIRES(qp->lock)
 {
 	struct aw_stage *stage = aw_uqp_take_stage(qp);
 
@@ -205,7 +209,7 @@ static bool hold(struct aw_uqp *qp, size_t len)
 }
 
 /* Gives the core some whole FPDUs of the ready bytes. Returns the number of bytes used. */
-static size_t ring_receive(struct aw_uqp *qp, size_t ready)
+static size_t ring_receive(struct aw_uqp *qp, size_t ready) AW_REQUIRES(qp->lock)
 {
 	struct aw_duplex *d = &qp->ring->duplex;
 	size_t len = ready < FPDU_MAX ? ready : FPDU_MAX;
@@ -223,7 +227,7 @@ static size_t ring_receive(struct aw_uqp *qp, size_t ready)
 }
 
 /* The end is looked at before the amount of data, so no bytes come after an end that was seen. */
-static bool take_turn(struct aw_uqp *qp, size_t *used)
+static bool take_turn(struct aw_uqp *qp, size_t *used) AW_REQUIRES(qp->lock)
 {
 	struct aw_host_ring *ring = qp->ring;
 	bool over = ring->gone || aw_duplex_peer_closed(&ring->duplex);
@@ -244,7 +248,7 @@ static bool take_turn(struct aw_uqp *qp, size_t *used)
 	return false;
 }
 
-static void receive(struct aw_uqp *qp, bool polled)
+static void receive(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
 {
 	struct aw_host_ring *ring = qp->ring;
 	size_t taken = 0, used;
@@ -268,12 +272,12 @@ static void receive(struct aw_uqp *qp, bool polled)
 		ring_bell(qp);
 }
 
-static bool is_reset(struct aw_uqp *qp)
+static bool is_reset(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	return is_cut(qp);
 }
 
-static bool has_ended(struct aw_uqp *qp)
+static bool has_ended(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	struct aw_duplex *d = &qp->ring->duplex;
 
@@ -281,14 +285,14 @@ static bool has_ended(struct aw_uqp *qp)
 }
 
 /* Bytes in the shared memory count as taken by the peer; those before them went over TCP. */
-static bool has_taken_all(struct aw_uqp *qp)
+static bool has_taken_all(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	if (qp->in->is_socket && !qp->in->has_taken_all(qp))
 		return false;
 	return !qp->batch && !is_cut(qp);
 }
 
-static void finish(struct aw_uqp *qp)
+static void finish(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	aw_duplex_close(&qp->ring->duplex);
 	if (aw_duplex_wakes_reader(&qp->ring->duplex))
@@ -318,7 +322,7 @@ bool aw_carrier_awaits_room(struct aw_uqp *qp)
 }
 
 /* The socket itself reports its room. */
-static bool may_send(struct aw_uqp *qp)
+static bool may_send(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	return qp->tx_blocked && (qp->out->is_socket || aw_carrier_awaits_room(qp));
 }
@@ -330,7 +334,7 @@ bool aw_carrier_owes_turn(const struct aw_uqp *qp)
 }
 
 /* EPOLLOUT asks for another turn at once: a socket that has room for a bell is writable. */
-static uint32_t listens_for(struct aw_uqp *qp)
+static uint32_t listens_for(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	struct aw_host_ring *ring = qp->ring;
 	uint32_t events = ring->gone ? 0 : EPOLLIN;
@@ -348,7 +352,7 @@ static uint32_t listens_for(struct aw_uqp *qp)
 }
 
 /* Pollers look at the memory, so the peer rings no bells. The socket notifies only of the end. */
-static uint32_t polled(struct aw_uqp *qp)
+static uint32_t polled(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	aw_duplex_wake(&qp->ring->duplex);
 	return qp->ring->gone ? 0 : EPOLLRDHUP;
@@ -358,7 +362,7 @@ static uint32_t polled(struct aw_uqp *qp)
  * Bytes may have come between the pollers' last look and this end's sleep, so the next turn looks
  * at the memory once more.
  */
-static uint32_t taken_back(struct aw_uqp *qp)
+static uint32_t taken_back(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	aw_duplex_sleep(&qp->ring->duplex);
 	qp->ring->more = true;

@@ -23,6 +23,7 @@
 
 /* A lone message is mostly one piece, and send costs the kernel less than sendmsg. */
 static ssize_t send_pieces(const struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
+	AW_REQUIRES(qp->lock)
 {
 	struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = count };
 
@@ -36,6 +37,7 @@ static ssize_t send_pieces(const struct aw_uqp *qp, const struct aw_iov *iov, si
  * read, so the pieces before the first unreadable one are found and sent.
  */
 static ssize_t send_readable(const struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
+	AW_REQUIRES(qp->lock)
 {
 	size_t readable = 0;
 
@@ -48,6 +50,7 @@ static ssize_t send_readable(const struct aw_uqp *qp, const struct aw_iov *iov, 
 }
 
 static ssize_t send_socket(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
+	AW_REQUIRES(qp->lock)
 {
 	ssize_t n = send_pieces(qp, iov, count);
 
@@ -63,7 +66,7 @@ static ssize_t send_socket(struct aw_uqp *qp, const struct aw_iov *iov, size_t c
  * peer's acknowledgements, and poll(2) reports room only when there is enough of it to be worth a
  * send.
  */
-static bool has_room(struct aw_uqp *qp)
+static bool has_room(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	return aw_poll_now(qp->fd, POLLOUT) != 0;
 }
@@ -78,13 +81,13 @@ uint32_t aw_uqp_segment_size(int fd)
 	return (uint32_t)mss;
 }
 
-static uint32_t segment_size(const struct aw_uqp *qp)
+static uint32_t segment_size(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	return aw_uqp_segment_size(qp->fd);
 }
 
 /* Reads once. True when the socket may have more. */
-static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
+static bool read_once(struct aw_uqp *qp, struct aw_stage *stage) AW_REQUIRES(qp->lock)
 {
 	size_t room = stage->size - stage->len;
 	ssize_t n = aw_recv_now(qp->fd, stage->buf + stage->len, room, 0);
@@ -110,7 +113,7 @@ static bool read_once(struct aw_uqp *qp, struct aw_stage *stage)
 	return false;
 }
 
-static void receive(struct aw_uqp *qp, bool polled)
+static void receive(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
 {
 	struct aw_stage *stage = aw_uqp_take_stage(qp);
 
@@ -128,24 +131,24 @@ static void receive(struct aw_uqp *qp, bool polled)
 		qp->in->receive(qp, false);
 }
 
-static bool is_reset(struct aw_uqp *qp)
+static bool is_reset(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	return aw_poll_now(qp->fd, 0) != 0;
 }
 
-static bool has_ended(struct aw_uqp *qp)
+static bool has_ended(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	return aw_poll_now(qp->fd, POLLRDHUP) != 0;
 }
 
-static bool has_taken_all(struct aw_uqp *qp)
+static bool has_taken_all(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	int unacknowledged = 1;
 
 	return ioctl(qp->fd, SIOCOUTQ, &unacknowledged) == 0 && unacknowledged == 0;
 }
 
-static void finish(struct aw_uqp *qp)
+static void finish(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	shutdown(qp->fd, SHUT_WR);
 }
@@ -154,7 +157,7 @@ static void finish(struct aw_uqp *qp)
  * The QP waits for input until the peer's FIN, but not while the stream is held for a receive; for
  * room while bytes wait for the socket; and for nothing while it has no memory for a stage.
  */
-static uint32_t listens_for(struct aw_uqp *qp)
+static uint32_t listens_for(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	bool reads = !qp->core.peer_closed && !aw_rnr_waits(qp);
 	bool sends = qp->tx_blocked && qp->out->is_socket;

@@ -6,6 +6,7 @@
 #include "net/qp/carrier.h"
 #include "net/qp/cq_qps.h"
 #include "net/qp/flush.h"
+#include "net/qp/serving.h"
 #include "net/qp/uqp_progress.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/lock.h"
@@ -52,7 +53,7 @@ static bool poll_memory(struct aw_uqp *qp, bool *full)
 }
 
 /* A poll that serves many QPs counts as many turns, because such polls are less frequent. */
-static void serve_ready(struct aw_cq *cq)
+static void serve_ready(struct aw_cq *cq) AW_REQUIRES(cq->qps_lock)
 {
 	struct epoll_event ev[EPOLL_BATCH];
 	int n = aw_epoll_now(cq->epfd, ev, EPOLL_BATCH);
@@ -67,7 +68,7 @@ static void serve_ready(struct aw_cq *cq)
  * No event notifies of what comes through memory, so each poll looks at some of the QPs in turn.
  * True when one has more to send than there is room for.
  */
-static bool serve_memory(struct aw_cq *cq)
+static bool serve_memory(struct aw_cq *cq) AW_REQUIRES(cq->qps_lock)
 {
 	uint32_t count = cq->qps_count < MEMORY_LOOKS ? cq->qps_count : MEMORY_LOOKS;
 	uint32_t served = 0;

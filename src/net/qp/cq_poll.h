@@ -15,11 +15,10 @@
  * Takes up to max completions, oldest first; serves the CQ's QPs inline when there are none.
  * Returns how many, or -EIO after an overflow was raised (RNIC verbs: the CQ is dead).
  */
-int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max);
+int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
+	AW_EXCLUDES(cq->lock, cq->qps_lock);
 
-/*
- * Arms the CQ (aw_cq_set_arm), and leaves none of its QPs to pollers. The caller holds no lock.
- */
-void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm);
+/* Arms the CQ (aw_cq_set_arm), and leaves none of its QPs to pollers. */
+void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm) AW_EXCLUDES(cq->lock, cq->qps_lock);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "net/cq/sets.h"
 #include "net/qp/carrier.h"
+#include "net/qp/serving.h"
 #include "ring/lock.h"
 
 #include <assert.h>
@@ -17,7 +18,7 @@
  */
 #define MANY 64
 
-static void control(struct aw_uqp *qp, int epfd, int op, uint32_t events)
+static void control(struct aw_uqp *qp, int epfd, int op, uint32_t events) AW_REQUIRES(qp->lock)
 {
 	struct epoll_event ev = { .events = events, .data.ptr = qp };
 
@@ -25,7 +26,7 @@ static void control(struct aw_uqp *qp, int epfd, int op, uint32_t events)
 		aw_serving_lost_reach(qp);
 }
 
-static void each_set(struct aw_uqp *qp, int op, uint32_t events)
+static void each_set(struct aw_uqp *qp, int op, uint32_t events) AW_REQUIRES(qp->lock)
 {
 	struct aw_cq *cqs[2] = { qp->attr.send_cq, qp->attr.recv_cq };
 
@@ -49,7 +50,7 @@ void aw_cq_sets_leave(struct aw_uqp *qp)
 	each_set(qp, EPOLL_CTL_DEL, 0);
 }
 
-static int grow(struct aw_cq *cq)
+static int grow(struct aw_cq *cq) AW_REQUIRES(cq->qps_lock)
 {
 	uint32_t room = cq->qps_room ? cq->qps_room * 2 : 4;
 	struct aw_uqp **qps = realloc(cq->qps, room * sizeof(*qps));
@@ -62,7 +63,7 @@ static int grow(struct aw_cq *cq)
 }
 
 /* From AW_CQ_DIRECT_MAX + 1 QPs on the CQ has an epoll set, if there is one; QPs that have sockets by then join it here. */
-static void make_epoll(struct aw_cq *cq)
+static void make_epoll(struct aw_cq *cq) AW_REQUIRES(cq->qps_lock)
 {
 	cq->epfd = aw_sets_open(AW_SETS_CQ, cq->qps_count > MANY);
 	if (cq->epfd < 0)
@@ -78,12 +79,12 @@ static void make_epoll(struct aw_cq *cq)
 }
 
 /* A QP joins a CQ once, though it may use it for both its queues. */
-static uint32_t *slot_of(const struct aw_cq *cq, struct aw_uqp *qp)
+static uint32_t *slot_of(const struct aw_cq *cq, struct aw_uqp *qp) AW_REQUIRES(cq->qps_lock)
 {
 	return &qp->of_cq.slot[cq == qp->attr.send_cq ? 0 : 1];
 }
 
-static void put_at(struct aw_cq *cq, uint32_t slot, struct aw_uqp *qp)
+static void put_at(struct aw_cq *cq, uint32_t slot, struct aw_uqp *qp) AW_REQUIRES(cq->qps_lock)
 {
 	cq->qps[slot] = qp;
 	*slot_of(cq, qp) = slot;

@@ -8,17 +8,18 @@
 #include "core/reads.h"
 #include "net/progress/engine.h"
 #include "net/qp/carrier.h"
+#include "net/qp/serving.h"
 #include "ring/lock.h"
 #include "ring/table.h"
 
 #include <pthread.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(, aw_uqp) waiting = TAILQ_HEAD_INITIALIZER(waiting);
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(, aw_uqp) waiting AW_GUARDED_BY(lock) = TAILQ_HEAD_INITIALIZER(waiting);
 static _Atomic uint32_t posts_waiting; /* QPs in the list */
 static _Atomic uint32_t acks_waiting; /* of all QPs */
-static bool looking; /* the progress thread looks at the list */
-static bool listed; /* a QP has joined it since the last look */
+static bool looking AW_GUARDED_BY(lock); /* the progress thread looks at the list */
+static bool listed AW_GUARDED_BY(lock); /* a QP has joined it since the last look */
 
 static void count_posts(const struct aw_uqp *qp, uint32_t change)
 {
@@ -41,7 +42,7 @@ static void count_ack(const struct aw_uqp *qp, uint32_t change)
 }
 
 /* True when the QP can send, and nothing is under way that a send would push on. */
-static bool is_free_to_send(const struct aw_uqp *qp)
+static bool is_free_to_send(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	return qp->core.state == AW_QP_RTS && qp->fd >= 0 && !qp->batch && !qp->starved;
 }
@@ -67,7 +68,7 @@ static void ask_for_time(struct aw_cq *cq)
 		atomic_store_explicit(&cq->burst, true, memory_order_relaxed);
 }
 
-static struct aw_credit_posts posts_of(const struct aw_uqp *qp)
+static struct aw_credit_posts posts_of(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	const struct aw_sq *sq = &qp->core.sq;
 	uint32_t used =
@@ -80,7 +81,7 @@ static struct aw_credit_posts posts_of(const struct aw_uqp *qp)
 	};
 }
 
-static void list(struct aw_uqp *qp)
+static void list(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	aw_lock(&lock);
 	TAILQ_INSERT_TAIL(&waiting, qp, deferral.entry);
@@ -93,8 +94,7 @@ static void list(struct aw_uqp *qp)
 		aw_engine_kick_tick();
 }
 
-/* The caller holds the list's lock. */
-static void unlist(struct aw_uqp *qp)
+static void unlist(struct aw_uqp *qp) AW_REQUIRES(lock)
 {
 	TAILQ_REMOVE(&waiting, qp, deferral.entry);
 	qp->deferral.posts.waits = false;
@@ -159,7 +159,7 @@ static bool is_alone(const struct aw_qp *core)
 }
 
 /* True when each poll serves the QP: a poll of a CQ with many QPs serves only those that have bytes. */
-static bool is_polled(const struct aw_uqp *qp)
+static bool is_polled(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
 
@@ -258,17 +258,17 @@ uint32_t aw_deferral_count(void)
 	return atomic_load(&posts_waiting);
 }
 
-void aw_deferral_fork_prepare(void)
+void aw_deferral_fork_prepare(void) AW_ACQUIRE(lock)
 {
 	aw_lock(&lock);
 }
 
-void aw_deferral_fork_parent(void)
+void aw_deferral_fork_parent(void) AW_RELEASE(lock)
 {
 	aw_unlock(&lock);
 }
 
-void aw_deferral_fork_child(void)
+void aw_deferral_fork_child(void) AW_RELEASE(lock)
 {
 	while (!TAILQ_EMPTY(&waiting))
 		unlist(TAILQ_FIRST(&waiting));

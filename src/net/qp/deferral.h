@@ -4,43 +4,30 @@
 #ifndef NET_DEFERRAL_H
 #define NET_DEFERRAL_H
 
-#include "net/qp/credit.h"
+#include "net/qp/uqp.h"
 
-#include <sys/queue.h>
-
-struct aw_cq;
-struct aw_uqp;
-
-/* In the QP, guarded by its lock. */
-struct aw_deferral {
-	struct aw_post_credit posts;
-	struct aw_ack_credit ack;
-	uint64_t bytes; /* posted and not transmitted */
-	TAILQ_ENTRY(aw_uqp) entry; /* while posts wait; guarded by the list's lock */
-};
-
-/* Called with the QP's lock, as all functions down to aw_deferral_end: posts were committed. True when they wait. */
-bool aw_deferral_post(struct aw_uqp *qp);
+/* Posts were committed. True when they wait. */
+bool aw_deferral_post(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* In its place on a device that varies (net/qp/varied.h): they wait for hold_ns, unless they are flushed before; 0: not at all. */
-bool aw_deferral_hold(struct aw_uqp *qp, uint64_t hold_ns);
+bool aw_deferral_hold(struct aw_uqp *qp, uint64_t hold_ns) AW_REQUIRES(qp->lock);
 
 /* The posts of this call were transmitted. */
-void aw_deferral_sent(struct aw_uqp *qp);
+void aw_deferral_sent(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* A thread that polls has served the QP. True when the acknowledgement that is due now waits. */
-bool aw_deferral_ack(struct aw_uqp *qp);
+bool aw_deferral_ack(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* The program polls in vain, or another thread serves the QP: a post would have come before. */
-void aw_deferral_missed(struct aw_uqp *qp);
+void aw_deferral_missed(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* The QP is about to transmit all that it has, or loses its socket: nothing waits any more. */
-void aw_deferral_end(struct aw_uqp *qp);
+void aw_deferral_end(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 /* Its acknowledgement does not wait any more. Also called in the child of a fork, without the QP lock. */
 void aw_deferral_end_ack(struct aw_uqp *qp);
 
 /* An acknowledgement waits for too long. */
-bool aw_deferral_ack_is_late(const struct aw_uqp *qp);
+bool aw_deferral_ack_is_late(const struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* True when an acknowledgement of any QP waits. */
 bool aw_deferral_any_ack(void);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "net/progress/engine.h"
+#include "net/qp/deferral.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/lock.h"
 #include "ring/table.h"

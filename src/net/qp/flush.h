@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Sends what waits at QPs (net/qp/deferral.h), as the program makes the call that was waited for, or another that ends
 // the wait. Posts leave at a poll of any CQ of their QP; posts and acknowledgements before a CQ is armed and at exit(3).
-// Where the program makes no such call, the progress thread sends the posts (net/qp/times.h). No caller holds a lock.
+// Where the program makes no such call, the progress thread sends the posts (net/qp/times.h).
 #ifndef NET_FLUSH_H
 #define NET_FLUSH_H
 
-struct aw_cq;
+#include "net/cq/cq.h"
 
 /* cq is polled, or armed. */
 void aw_flush_polled(struct aw_cq *cq);
-void aw_flush_armed(struct aw_cq *cq);
+void aw_flush_armed(struct aw_cq *cq) AW_EXCLUDES(cq->qps_lock);
 
 /* All posts of the process: this thread is about to sleep, or memory is about to go. */
 void aw_flush_posts(void);

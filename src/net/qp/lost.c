@@ -24,7 +24,7 @@ static _Atomic bool sent; /* bytes were sent, or are under way, since the last l
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 static uint64_t look_ns; /* only for the progress thread: the time of the next look; 0: none */
 
-static void look_at(struct aw_uqp *qp)
+static void look_at(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	uint64_t lost_ns = aw_bounds.lost_ms * MS_NS;
 	struct tcp_info info = { 0 };

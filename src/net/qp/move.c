@@ -41,7 +41,7 @@ void aw_move_begin(struct aw_uqp *qp)
 }
 
 /* Responder: a connection that closes is not worth it. */
-static void offer(struct aw_uqp *qp)
+static void offer(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	const char *cause = "the connection's ends are not known";
 	struct addresses found;
@@ -69,7 +69,7 @@ void aw_move_count(struct aw_uqp *qp)
 
 /* Initiator: opens the memory that the hello names, unless the stream is about to end. */
 static struct aw_host_ring *open_ring(const struct aw_uqp *qp, const uint8_t *hello,
-				      uint8_t *verdict)
+				      uint8_t *verdict) AW_REQUIRES(qp->lock)
 {
 	const char *cause = "the connection goes over a relay";
 	struct aw_host_ring *ring = NULL;
@@ -87,12 +87,12 @@ static struct aw_host_ring *open_ring(const struct aw_uqp *qp, const uint8_t *he
 	return ring;
 }
 
-static void refuse(struct aw_uqp *qp)
+static void refuse(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	aw_qp_terminate(&qp->core, AW_E_DDP_UNTAGGED_VERSION);
 }
 
-static void take_verdict(struct aw_uqp *qp, const uint8_t *verdict)
+static void take_verdict(struct aw_uqp *qp, const uint8_t *verdict) AW_REQUIRES(qp->lock)
 {
 	qp->move.state = AW_MOVE_NEVER;
 	switch (aw_host_ring_decide(qp->ring, verdict)) {
@@ -144,7 +144,7 @@ bool aw_move_is_due(const struct aw_uqp *qp)
 }
 
 /* The verdict for memory and the responder's last message end their direction over TCP. */
-static bool is_last(const struct aw_uqp *qp)
+static bool is_last(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	return qp->move.due.kind == MOVE_LAST || (qp->move.due.kind == MOVE_VERDICT && qp->ring);
 }

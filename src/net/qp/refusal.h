@@ -6,7 +6,7 @@
 
 #include "net/qp/uqp.h"
 
-/* With the QP lock, when the QP's owners are about to be given events. Nothing where events is about something else. */
-void aw_access_refusal_log(const struct aw_uqp *qp, uint32_t events);
+/* Called when the QP's owners are about to be given events. Nothing where events is about something else. */
+void aw_access_refusal_log(const struct aw_uqp *qp, uint32_t events) AW_REQUIRES(qp->lock);
 
 #endif

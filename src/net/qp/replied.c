@@ -6,11 +6,10 @@
 #include "ring/lock.h"
 #include "ring/table.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(, aw_uqp) replied = TAILQ_HEAD_INITIALIZER(replied);
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(, aw_uqp) replied AW_GUARDED_BY(lock) = TAILQ_HEAD_INITIALIZER(replied);
 
-/* The caller holds the list's lock. */
-static void unlist(struct aw_uqp *qp)
+static void unlist(struct aw_uqp *qp) AW_REQUIRES(lock)
 {
 	if (qp->replied)
 		TAILQ_REMOVE(&replied, qp, replied_entry);
@@ -18,7 +17,7 @@ static void unlist(struct aw_uqp *qp)
 }
 
 /* The listed QPs' connections are the parent's. */
-static void fork_child(void)
+static void fork_child(void) AW_REQUIRES(lock)
 {
 	struct aw_uqp *qp;
 

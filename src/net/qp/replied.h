@@ -8,17 +8,17 @@
 
 #include "net/qp/uqp.h"
 
-/* Both with the QP's lock. start: sends the Reply; 0, or the errno of to->start. */
-int aw_replied_start(struct aw_uqp *qp, const struct aw_uqp_socket *to);
+/* Sends the Reply; 0, or the errno of to->start. */
+int aw_replied_start(struct aw_uqp *qp, const struct aw_uqp_socket *to) AW_REQUIRES(qp->lock);
 /* The peer's first FPDU has come, or the socket goes; any number of times. */
-void aw_replied_end(struct aw_uqp *qp);
+void aw_replied_end(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* The handle of the first QP, which leaves the list, or AW_TABLE_NONE. The QP may end meanwhile. */
 uint32_t aw_replied_take(void);
 
 /*
- * In net/qp/uqp_progress.c: receives from each of the QPs, once: a peer that sends nothing after its Reply costs one turn. Waits for threads that send a
- * Reply just now. The caller holds no lock.
+ * In net/qp/uqp_progress.c: receives from each of the QPs, once: a peer that sends nothing after its Reply costs one turn.
+ * Waits for threads that send a Reply just now.
  */
 void aw_replied_serve(void);
 

@@ -5,6 +5,7 @@
 
 #include "net/cq/channel_set.h"
 #include "net/progress/engine.h"
+#include "net/qp/deferral.h"
 #include "net/qp/uqp.h"
 #include "ring/lock.h"
 #include "ring/table.h"
@@ -14,10 +15,12 @@
 #include <sched.h>
 #include <unistd.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(, aw_uqp) away = TAILQ_HEAD_INITIALIZER(away); /* looked at longest ago first */
-static uint32_t away_count;
-static TAILQ_HEAD(, aw_activity) servers = TAILQ_HEAD_INITIALIZER(servers); /* of these QPs */
+aw_mutex aw_serving_list_lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(, aw_uqp) away AW_GUARDED_BY(aw_serving_list_lock) =
+	TAILQ_HEAD_INITIALIZER(away); /* looked at longest ago first */
+static uint32_t away_count AW_GUARDED_BY(aw_serving_list_lock);
+static TAILQ_HEAD(, aw_activity) servers
+	AW_GUARDED_BY(aw_serving_list_lock) = TAILQ_HEAD_INITIALIZER(servers); /* of these QPs */
 static _Atomic bool look_again; /* a QP may have to be taken back, whatever its threads do */
 
 static struct aw_activity spinners;
@@ -31,7 +34,7 @@ static uint32_t polls_of(const struct aw_uqp *qp)
 	return aw_activity_turns(&a->pollers) + (a == b ? 0 : aw_activity_turns(&b->pollers));
 }
 
-static void forget_polls(struct aw_uqp *qp)
+static void forget_polls(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	qp->serving.polls_seen = polls_of(qp);
 	qp->serving.spins_seen = aw_activity_turns(&spinners);
@@ -95,7 +98,7 @@ struct aw_serve_seen aw_serving_at_arrival(struct aw_uqp *qp, uint64_t now_ns,
 }
 
 /* True when a CQ of the QP is armed and the threads that serve the QP do not wait for its event. */
-static bool is_misplaced(const struct aw_uqp *qp)
+static bool is_misplaced(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
 	const struct aw_channel *ch = qp->serving.channel;
@@ -106,8 +109,9 @@ static bool is_misplaced(const struct aw_uqp *qp)
 	       (b->armed != AW_ARM_NONE && b->channel != ch);
 }
 
-/* The threads that serve the QP; the caller holds the list's lock. Returns how many there are. */
+/* The threads that serve the QP. Returns how many there are. */
 static int servers_of(const struct aw_uqp *qp, struct aw_activity *of[3])
+	AW_REQUIRES(aw_serving_list_lock)
 {
 	int n = 0;
 
@@ -165,7 +169,7 @@ static void take_place(uint32_t handle)
 }
 
 /* A CQ counts only those QPs that arming it may take back: the ones that its own channel's waiters do not serve. */
-static void count(const struct aw_uqp *qp, uint32_t change)
+static void count(const struct aw_uqp *qp, uint32_t change) AW_REQUIRES(aw_serving_list_lock)
 {
 	struct aw_cq *cqs[2] = { qp->attr.send_cq, qp->attr.recv_cq };
 
@@ -180,7 +184,7 @@ void aw_serving_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_cha
 
 	if (server == AW_SERVER_SPINNER)
 		take_place(qp->handle);
-	aw_lock(&lock);
+	aw_lock(&aw_serving_list_lock);
 	TAILQ_INSERT_TAIL(&away, qp, serving.entry);
 	bool first = away_count++ == 0;
 
@@ -200,13 +204,12 @@ void aw_serving_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_cha
 	/* A thread that armed a CQ before this point found nothing to take back (aw_cq_arm). */
 	if (is_misplaced(qp))
 		aw_serving_look_again();
-	aw_unlock(&lock);
+	aw_unlock(&aw_serving_list_lock);
 	if (first)
 		aw_engine_kick_tick();
 }
 
-/* The caller holds the list's lock. */
-static void unlist(struct aw_uqp *qp, enum aw_server next)
+static void unlist(struct aw_uqp *qp, enum aw_server next) AW_REQUIRES(aw_serving_list_lock)
 {
 	struct aw_activity *of[3];
 
@@ -235,9 +238,9 @@ void aw_serving_take_back(struct aw_uqp *qp)
 void aw_serving_end(struct aw_uqp *qp)
 {
 	if (aw_serving_is_away(&qp->serving)) {
-		aw_lock(&lock);
+		aw_lock(&aw_serving_list_lock);
 		unlist(qp, AW_SERVER_NONE);
-		aw_unlock(&lock);
+		aw_unlock(&aw_serving_list_lock);
 	} else if (qp->serving.server != AW_SERVER_NONE) {
 		aw_serve_go(&qp->serving.server, AW_SERVER_NONE);
 	}
@@ -256,12 +259,12 @@ void aw_serving_look_again(void)
 
 void aw_serving_lock(void)
 {
-	aw_lock(&lock);
+	aw_lock(&aw_serving_list_lock);
 }
 
 void aw_serving_unlock(void)
 {
-	aw_unlock(&lock);
+	aw_unlock(&aw_serving_list_lock);
 }
 
 uint32_t aw_serving_count(void)
@@ -318,12 +321,12 @@ uint32_t aw_serving_spinner_qp(int place)
 
 void aw_serving_fork_prepare(void)
 {
-	aw_lock(&lock);
+	aw_lock(&aw_serving_list_lock);
 }
 
 void aw_serving_fork_parent(void)
 {
-	aw_unlock(&lock);
+	aw_unlock(&aw_serving_list_lock);
 }
 
 void aw_serving_fork_child(void)
@@ -334,5 +337,5 @@ void aw_serving_fork_child(void)
 		unlist(qp, AW_SERVER_NONE);
 		aw_deferral_end_ack(qp);
 	}
-	aw_unlock(&lock);
+	aw_unlock(&aw_serving_list_lock);
 }

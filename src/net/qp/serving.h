@@ -4,69 +4,48 @@
 #ifndef NET_SERVING_H
 #define NET_SERVING_H
 
-#include "net/qp/serve.h"
+#include "net/qp/uqp.h"
 
-struct aw_channel;
-struct aw_cq;
-struct aw_uqp;
+/* The lock of the list, for the words below: aw_serving_lock takes it. */
+extern aw_mutex aw_serving_list_lock;
 
-/* In the QP. The QP's lock guards it; server and channel change with the list's lock, too. */
-struct aw_serving {
-	enum aw_server server;
-	struct aw_channel *channel; /* its waiters serve the QP; NULL: other threads do */
-	bool unreachable; /* an epoll set did not take its socket, so the progress thread keeps it */
-	uint32_t polls_seen,
-		spins_seen; /* turns of its pollers, and of spinners, at the last arrival */
-	uint32_t vain_turns; /* of spinners, since bytes moved */
-	TAILQ_ENTRY(aw_uqp) entry; /* guarded by the list's lock */
-};
+/* A stream begins: earlier polls do not count for it. It ends, or is another process's. */
+void aw_serving_begin(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
+void aw_serving_end(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
-/* True while other threads than the progress thread serve it; while threads that poll do. */
-static inline bool aw_serving_is_away(const struct aw_serving *s)
-{
-	return s->server >= AW_SERVER_POLLER;
-}
-
-static inline bool aw_serving_is_polled(const struct aw_serving *s)
-{
-	return s->server == AW_SERVER_POLLER || s->server == AW_SERVER_SPINNER;
-}
-
-/* With the QP lock. A stream begins: earlier polls do not count for it. It ends, or is another process's. */
-void aw_serving_begin(struct aw_uqp *qp);
-void aw_serving_end(struct aw_uqp *qp);
-
-/* With the QP lock, at an arrival: what was seen since the last one. channel: of the waiters, or NULL. */
+/* At an arrival: what was seen since the last one. channel: of the waiters, or NULL. */
 struct aw_serve_seen aw_serving_at_arrival(struct aw_uqp *qp, uint64_t now_ns,
-					   struct aw_channel **channel);
+					   struct aw_channel **channel) AW_REQUIRES(qp->lock);
 
 /*
- * With the QP lock: leaves the QP to these threads; channel: of AW_SERVER_WAITER, else NULL. AW_SERVER_SPINNER only where
+ * Leaves the QP to these threads; channel: of AW_SERVER_WAITER, else NULL. AW_SERVER_SPINNER only where
  * the last aw_serving_at_arrival found that spinners take one more.
  */
-void aw_serving_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_channel *channel);
+void aw_serving_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_channel *channel)
+	AW_REQUIRES(qp->lock);
 
-/* With the QP lock: the threads that serve, or would serve, the QP cannot reach it. A tick takes it back. */
-void aw_serving_lost_reach(struct aw_uqp *qp);
+/* The threads that serve, or would serve, the QP cannot reach it. A tick takes it back. */
+void aw_serving_lost_reach(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* The next tick looks at the QPs, whatever their threads do. */
 void aw_serving_look_again(void);
 
 /*
- * For net/qp/uqp_progress.c, with the list's lock. count_ticks: true when some QP needs a look. to_look_at: the QP that
- * was looked at longest ago, or NULL. first: of a walk by serving.entry. in_tick, at_arm: what is seen of the QP, whose
- * lock the caller has as well. take_back: the progress thread listens to the QP's socket again; only polls from here on
- * count for it.
+ * For net/qp/uqp_progress.c. count_ticks: true when some QP needs a look. to_look_at: the QP that was looked at longest
+ * ago, or NULL. first: of a walk by serving.entry. in_tick, at_arm: what is seen of the QP. take_back: the progress
+ * thread listens to the QP's socket again; only polls from here on count for it.
  */
-void aw_serving_lock(void);
-void aw_serving_unlock(void);
-uint32_t aw_serving_count(void);
-bool aw_serving_count_ticks(void);
-struct aw_uqp *aw_serving_to_look_at(void);
-struct aw_uqp *aw_serving_first(void);
-struct aw_serve_seen aw_serving_in_tick(const struct aw_uqp *qp);
-struct aw_serve_seen aw_serving_at_arm(const struct aw_uqp *qp, const struct aw_cq *cq);
-void aw_serving_take_back(struct aw_uqp *qp);
+void aw_serving_lock(void) AW_ACQUIRE(aw_serving_list_lock);
+void aw_serving_unlock(void) AW_RELEASE(aw_serving_list_lock);
+uint32_t aw_serving_count(void) AW_REQUIRES(aw_serving_list_lock);
+bool aw_serving_count_ticks(void) AW_REQUIRES(aw_serving_list_lock);
+struct aw_uqp *aw_serving_to_look_at(void) AW_REQUIRES(aw_serving_list_lock);
+struct aw_uqp *aw_serving_first(void) AW_REQUIRES(aw_serving_list_lock);
+struct aw_serve_seen aw_serving_in_tick(const struct aw_uqp *qp)
+	AW_REQUIRES(aw_serving_list_lock, qp->lock);
+struct aw_serve_seen aw_serving_at_arm(const struct aw_uqp *qp, const struct aw_cq *cq)
+	AW_REQUIRES(aw_serving_list_lock, qp->lock);
+void aw_serving_take_back(struct aw_uqp *qp) AW_REQUIRES(aw_serving_list_lock, qp->lock);
 
 /*
  * For net/qp/cq_poll.c. spinners_allowed: the process has few CPUs. spinner_qp: the handle of the QP that spinners have in a
@@ -77,8 +56,8 @@ struct aw_activity *aw_serving_spinners(void);
 uint32_t aw_serving_spinner_qp(int place);
 
 /* Around a fork. In the child no thread serves the QPs. */
-void aw_serving_fork_prepare(void);
-void aw_serving_fork_parent(void);
-void aw_serving_fork_child(void);
+void aw_serving_fork_prepare(void) AW_ACQUIRE(aw_serving_list_lock);
+void aw_serving_fork_parent(void) AW_RELEASE(aw_serving_list_lock);
+void aw_serving_fork_child(void) AW_RELEASE(aw_serving_list_lock);
 
 #endif

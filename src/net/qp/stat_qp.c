@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-static enum aw_stat_path path_of(const struct aw_uqp *qp)
+static enum aw_stat_path path_of(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	if (qp->ud)
 		return AW_STAT_PATH_UDP;

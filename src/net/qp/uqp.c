@@ -57,7 +57,7 @@ static int make_queues(struct aw_uqp *qp)
 }
 
 /* Initializes the core and the RQ over the memory, whose content is lost. */
-static void init_queues(struct aw_uqp *qp)
+static void init_queues(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	const struct aw_uqp_attr *a = &qp->attr;
 	uint8_t *mem = qp->mem.at;
@@ -151,7 +151,9 @@ int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 	err = make_queues(qp);
 	if (err)
 		goto free_varied;
+	aw_lock(&qp->lock);
 	init_queues(qp);
+	aw_unlock(&qp->lock);
 	err = qp->attr.kind ? qp->attr.kind->create(qp) : 0;
 	if (err)
 		goto free_queues;
@@ -183,7 +185,7 @@ free_qp:
  * due before it. In the roce persona a message that finds no receive is refused: an adapter has received what has come by
  * now, and the peer takes it for received, since this end's TCP has it.
  */
-static void flush_before_end(struct aw_uqp *qp)
+static void flush_before_end(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	if (qp->by_rc && qp->fd >= 0 && !qp->peer_gone && qp->core.state == AW_QP_RTS &&
 	    !aw_uqp_is_inherited(qp)) {
@@ -241,7 +243,7 @@ void aw_uqp_put(struct aw_uqp *qp)
 }
 
 /* Calls the listeners with no lock held. */
-static void deliver(struct aw_uqp *qp, uint32_t events)
+static void deliver(struct aw_uqp *qp, uint32_t events) AW_REQUIRES(qp->lock)
 {
 	aw_uqp_fn *fn[2] = { qp->listener[0], qp->listener[1] };
 	void *arg[2] = { qp->listener_arg[0], qp->listener_arg[1] };
@@ -440,7 +442,7 @@ void aw_uqp_each(void (*act)(struct aw_uqp *qp))
 	}
 }
 
-static void serve_attached(struct aw_uqp *qp)
+static void serve_attached(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	if (qp->fd >= 0)
 		aw_uqp_serve(qp);
@@ -459,7 +461,7 @@ void aw_uqp_on_flush(uint32_t handle)
 	aw_uqp_with(handle, aw_uqp_flush);
 }
 
-static void flush_late(struct aw_uqp *qp)
+static void flush_late(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	if (!aw_credit_posts_are_late(&qp->deferral.posts, aw_now_ns()))
 		return;

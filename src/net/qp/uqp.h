@@ -20,10 +20,10 @@
 #include "net/cq/srq.h"
 #include "net/mr/mw.h"
 #include "net/progress/watch.h"
-#include "net/qp/deferral.h"
+#include "net/qp/deferral_state.h"
 #include "net/qp/host_ring.h"
-#include "net/qp/move.h"
-#include "net/qp/serving.h"
+#include "net/qp/move_state.h"
+#include "net/qp/serving_state.h"
 #include "net/stat/stat.h"
 
 #include <pthread.h>
@@ -221,8 +221,8 @@ static inline bool aw_uqp_is_inherited(const struct aw_uqp *qp)
 	return atomic_load_explicit(&qp->generation, memory_order_relaxed) != aw_fork_generation();
 }
 
-/* With the QP lock: true when ibv_modify_qp connects the QP, and it has nobody to send to. */
-static inline bool aw_uqp_is_cut_off(const struct aw_uqp *qp)
+/* True when ibv_modify_qp connects the QP, and it has nobody to send to. */
+static inline bool aw_uqp_is_cut_off(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	return qp->by_rc && (qp->fd < 0 || qp->peer_gone);
 }
@@ -250,13 +250,14 @@ enum aw_uqp_owner {
 int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **qp);
 
 /* Ends the stream (bytes that TCP holds are still sent), drops the QP's CQEs, frees the QP. */
-void aw_uqp_destroy(struct aw_uqp *qp);
+void aw_uqp_destroy(struct aw_uqp *qp) AW_EXCLUDES(qp->lock);
 
 /*
  * Sets the receiver of events; fn NULL: none. Returns when no delivery runs, so it must not be
  * called from one. Events that were raised before are delivered at once, by the calling thread.
  */
-void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, void *arg);
+void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, void *arg)
+	AW_EXCLUDES(qp->lock);
 
 /* The QP with this handle, which is not freed until aw_uqp_put; NULL when there is none. */
 struct aw_uqp *aw_uqp_at(uint32_t handle);
@@ -282,9 +283,11 @@ struct aw_uqp_socket {
  * filled in here. The QP owns fd on success. 0, or EINVAL (already attached, or in error),
  * ENOMEM, aw_watch_add's error, or start's.
  */
-int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream);
+int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream)
+	AW_EXCLUDES(qp->lock);
 
 static inline int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *stream)
+	AW_EXCLUDES(qp->lock)
 {
 	return aw_uqp_attach_to(qp, &(struct aw_uqp_socket){ .fd = fd }, stream);
 }
@@ -293,26 +296,26 @@ static inline int aw_uqp_attach(struct aw_uqp *qp, int fd, struct aw_stream *str
  * close: a graceful close. abort: with a flush (modify to ERR). reset: back to IDLE (modify to
  * RESET).
  */
-void aw_uqp_close(struct aw_uqp *qp);
-void aw_uqp_abort(struct aw_uqp *qp);
+void aw_uqp_close(struct aw_uqp *qp) AW_EXCLUDES(qp->lock);
+void aw_uqp_abort(struct aw_uqp *qp) AW_EXCLUDES(qp->lock);
 
 /*
  * As close and then abort. AW_UQP_DELIVERED follows, which says that the process may end without a reset of what TCP has still to
  * deliver.
  */
-void aw_uqp_disconnect(struct aw_uqp *qp);
-void aw_uqp_reset(struct aw_uqp *qp);
+void aw_uqp_disconnect(struct aw_uqp *qp) AW_EXCLUDES(qp->lock);
+void aw_uqp_reset(struct aw_uqp *qp) AW_EXCLUDES(qp->lock);
 
 /*
  * halts: WRs that are not begun wait, until a call with false. tells: AW_UQP_DRAINED is raised once
  * those that were begun are complete.
  */
-void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells);
+void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells) AW_EXCLUDES(qp->lock);
 
 /* The peer cannot be reached: the oldest posted WR fails with status, all others are flushed. */
-void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status);
+void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status) AW_EXCLUDES(qp->lock);
 
-enum aw_qp_state aw_uqp_state(struct aw_uqp *qp);
+enum aw_qp_state aw_uqp_state(struct aw_uqp *qp) AW_EXCLUDES(qp->lock);
 
 /*
  * Called after aw_mr_remove of a region of pd. When this returns no QP reads [start, start + len)
@@ -338,15 +341,16 @@ void aw_uqp_send_end_late(struct aw_uqp *qp) AW_RELEASE(qp->lock);
  * 0, ENOMEM (full), EINVAL (too many SGEs, or the QP uses an SRQ). In ERROR the receive is flushed
  * at once.
  */
-int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uint32_t count);
+int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uint32_t count)
+	AW_EXCLUDES(qp->lock);
 
 /* For net/ud/ud.c: delivers the events that are due, and releases the lock. */
 void aw_uqp_unlock(struct aw_uqp *qp) AW_RELEASE(qp->lock);
 
 /*
- * For net/qp/uqp_progress.c, with the QP lock: the progress thread listens to the socket again, and the
+ * For net/qp/uqp_progress.c: the progress thread listens to the socket again, and the
  * waiters of a channel do not. 0 or ENOMEM, ENOSPC.
  */
-int aw_uqp_listen_again(struct aw_uqp *qp);
+int aw_uqp_listen_again(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 #endif

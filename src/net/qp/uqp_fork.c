@@ -4,6 +4,8 @@
 #include "net/base/io_now.h"
 #include "net/mem/pool.h"
 #include "net/qp/capture.h"
+#include "net/qp/deferral.h"
+#include "net/qp/serving.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/table.h"
 
@@ -13,7 +15,7 @@
 
 static struct aw_table *qps;
 
-static void fork_prepare(void)
+static void fork_prepare(void) AW_ACQUIRE(qps->lock, aw_serving_list_lock)
 {
 	aw_table_fork_prepare(qps);
 	aw_deferral_fork_prepare();
@@ -22,7 +24,7 @@ static void fork_prepare(void)
 	aw_capture_fork_prepare();
 }
 
-static void fork_parent(void)
+static void fork_parent(void) AW_RELEASE(qps->lock, aw_serving_list_lock)
 {
 	aw_capture_fork_parent();
 	aw_pool_fork_done();
@@ -67,7 +69,7 @@ static void renew_locks(void)
 	}
 }
 
-static void fork_child(void)
+static void fork_child(void) AW_RELEASE(qps->lock, aw_serving_list_lock)
 {
 	aw_capture_fork_child();
 	aw_pool_fork_done();

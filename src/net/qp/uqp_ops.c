@@ -15,7 +15,10 @@
  */
 static void touch(void *ctx)
 {
-	((struct aw_uqp *)ctx)->touched = true;
+	struct aw_uqp *qp = ctx;
+
+	aw_held(&qp->lock);
+	qp->touched = true;
 }
 
 static const struct aw_mr *mr_get(void *ctx, uint32_t stag)
@@ -89,6 +92,7 @@ static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 		.cqe = *cqe, .user = &qp->of_cq, .qpn = qp->qpn, .queue = queue
 	};
 
+	aw_held(&qp->lock);
 	aw_probe_complete(qp->qpn, queue, cqe);
 	aw_cq_push(queue == AW_SQ ? qp->attr.send_cq : qp->attr.recv_cq, &entry);
 }

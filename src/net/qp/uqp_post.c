@@ -2,6 +2,7 @@
 // Posting to a user-space QP: WRs are filled in where they lie on the queue, and transmitted by the
 // call that ends the post, unless they wait for the next poll (net/qp/deferral.h).
 #include "net/base/probe.h"
+#include "net/qp/deferral.h"
 #include "net/qp/rnr.h"
 #include "net/qp/uqp_sock.h"
 #include "net/qp/varied.h"
@@ -14,7 +15,7 @@ void aw_uqp_send_begin(struct aw_uqp *qp)
 	aw_lock(&qp->lock);
 }
 
-static bool has_slot(const struct aw_uqp *qp, uint32_t ahead)
+static bool has_slot(const struct aw_uqp *qp, uint32_t ahead) AW_REQUIRES(qp->lock)
 {
 	uint32_t unpolled = atomic_load_explicit(&qp->of_cq.unpolled, memory_order_relaxed);
 

@@ -7,6 +7,7 @@
 #include "net/progress/engine.h"
 #include "net/qp/flush.h"
 #include "net/qp/replied.h"
+#include "net/qp/serving.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/lock.h"
 #include "ring/table.h"
@@ -25,7 +26,7 @@ static pthread_once_t registered = PTHREAD_ONCE_INIT;
  * The channel is chosen before the QP is served, because serving may disarm a CQ. A QP that is not served stays readable, for
  * the threads that it goes to.
  */
-static void serve_or_give(struct aw_uqp *qp)
+static void serve_or_give(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	uint64_t now = aw_now_ns();
 	struct aw_channel *channel;
@@ -50,7 +51,7 @@ void aw_uqp_on_event(uint32_t handle)
  * For a stream that is ending this is the end: a peer that does not answer our FIN loses its
  * connection. For any other it is the time to try again for memory or for a receive.
  */
-static void meet_deadline(struct aw_uqp *qp)
+static void meet_deadline(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	qp->retry_due = false;
 	if (qp->fd < 0)
@@ -65,8 +66,9 @@ void aw_uqp_on_deadline(uint32_t handle)
 	aw_uqp_with(handle, meet_deadline);
 }
 
-/* With the list's lock and the QP's: asks, and moves the QP. True when the QP is to be served now. */
+/* Asks, and moves the QP. True when the QP is to be served now. */
 static bool judge(struct aw_uqp *qp, enum aw_serve_cause cause, struct aw_serve_seen *seen)
+	AW_REQUIRES(aw_serving_list_lock, qp->lock)
 {
 	struct aw_serve_plan plan = aw_serve_plan(cause, seen, 0);
 
@@ -87,7 +89,7 @@ static bool judge(struct aw_uqp *qp, enum aw_serve_cause cause, struct aw_serve_
  * Looks at one QP. True when it stays away. A QP whose lock is taken does, and the next tick looks again. *due: its handle
  * where it is to be served, or AW_TABLE_NONE.
  */
-static bool tick_qp(struct aw_uqp *qp, uint32_t *due)
+static bool tick_qp(struct aw_uqp *qp, uint32_t *due) AW_REQUIRES(aw_serving_list_lock)
 {
 	*due = AW_TABLE_NONE;
 	if (aw_trylock(&qp->lock) != 0) {
@@ -105,7 +107,7 @@ static bool tick_qp(struct aw_uqp *qp, uint32_t *due)
 }
 
 /* Gives the list's lock back meanwhile: a QP that is served may end and leave the list. */
-static void look_around(void)
+static void look_around(void) AW_REQUIRES(aw_serving_list_lock)
 {
 	struct aw_uqp *qp;
 	uint32_t due, stay = 0;

@@ -4,15 +4,15 @@
 #ifndef NET_UQP_PROGRESS_H
 #define NET_UQP_PROGRESS_H
 
-#include "net/qp/uqp.h"
+#include "net/qp/serving.h"
 
 /*
  * Called when cq was armed: takes back those of its QPs that no waiter of its channel serves, at once or, where a QP is
- * busy, within a tick. The caller holds no lock.
+ * busy, within a tick.
  */
-void aw_uqp_take_back(const struct aw_cq *cq);
+void aw_uqp_take_back(const struct aw_cq *cq) AW_EXCLUDES(aw_serving_list_lock);
 
-/* The progress thread's entry points. The caller holds no lock, and the QP may be gone. */
+/* The progress thread's entry points. The QP may be gone. */
 void aw_uqp_on_event(uint32_t handle);
 void aw_uqp_on_deadline(uint32_t handle);
 

@@ -54,7 +54,7 @@ void aw_uqp_starve(struct aw_uqp *qp)
 		qp->starved = true;
 }
 
-static void use_once(struct aw_uqp *qp, struct aw_stage *stage)
+static void use_once(struct aw_uqp *qp, struct aw_stage *stage) AW_REQUIRES(qp->lock)
 {
 	size_t used;
 

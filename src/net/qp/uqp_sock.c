@@ -14,10 +14,12 @@
 #include "net/qp/capture.h"
 #include "net/qp/carrier.h"
 #include "net/qp/cq_qps.h"
+#include "net/qp/deferral.h"
 #include "net/qp/lost.h"
 #include "net/qp/move.h"
 #include "net/qp/replied.h"
 #include "net/qp/rnr.h"
+#include "net/qp/serving.h"
 #include "net/qp/stat_qp.h"
 #include "net/qp/varied.h"
 #include "ring/lock.h"
@@ -60,7 +62,7 @@ static void free_watch(struct aw_watch *w)
 }
 
 /* Makes IRQ and ORQ as deep as was agreed; a depth of 0 still gets an entry, for a Read RTR. */
-static int make_reads(struct aw_uqp *qp, const struct aw_stream *stream)
+static int make_reads(struct aw_uqp *qp, const struct aw_stream *stream) AW_REQUIRES(qp->lock)
 {
 	struct aw_qp *core = &qp->core;
 	uint32_t ird = stream->ird + 1, ord = stream->ord + 1;
@@ -161,6 +163,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 
 /* ch: of AW_BELL_CHANNEL, where the pipe is or shall be. An error changes nothing. */
 static int move_bell(struct aw_uqp *qp, struct aw_channel *ch, enum aw_bell_set to)
+	AW_REQUIRES(qp->lock)
 {
 	enum aw_bell_set from = qp->bell_set;
 	struct aw_watch *w = qp->bell_watch ? &qp->bell_watch->watch : NULL;
@@ -186,7 +189,7 @@ static int move_bell(struct aw_uqp *qp, struct aw_channel *ch, enum aw_bell_set 
  * Nobody rings for pollers, so a pipe stays where it was before the QP went to them. Where the
  * kernel has no memory to move the pipe, the bells are read when the next try comes.
  */
-static void listen_for_bells(struct aw_uqp *qp)
+static void listen_for_bells(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	bool heard = !qp->starved && !qp->in->is_socket;
 	bool polled = aw_serving_is_polled(&qp->serving);
@@ -209,7 +212,7 @@ static void listen_for_bells(struct aw_uqp *qp)
 		aw_host_ring_tell_bells(qp->ring);
 }
 
-static void return_buffers(struct aw_uqp *qp)
+static void return_buffers(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	if (qp->stage)
 		aw_stage_put(qp->stage);
@@ -258,7 +261,7 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 }
 
 /* Where the kernel has no memory to listen to the socket, a deadline brings the next try; an ending has one already. */
-static void listen_for(struct aw_uqp *qp)
+static void listen_for(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	/* While pollers serve a QP whose stream goes through memory, the socket notifies only of the end. */
 	bool tells_end = aw_serving_is_polled(&qp->serving) && !qp->in->is_socket;
@@ -282,7 +285,7 @@ static void listen_for(struct aw_uqp *qp)
 }
 
 /* A shortage that no event ends is tried again later. A post in between does not put that off. */
-static void await_retry(struct aw_uqp *qp)
+static void await_retry(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	uint32_t retry_ms = AW_TURN_RETRY_MS;
 
@@ -334,7 +337,7 @@ void aw_uqp_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_channel
 	aw_serving_leave_to(qp, server, channel);
 }
 
-static void watch_ending(struct aw_uqp *qp, uint64_t now_ns)
+static void watch_ending(struct aw_uqp *qp, uint64_t now_ns) AW_REQUIRES(qp->lock)
 {
 	aw_watch_deadline(&qp->watch->watch,
 			  (uint32_t)((qp->ending.deadline_ns - now_ns) / 1000000 + 1));
@@ -349,7 +352,7 @@ void aw_uqp_end_in_time(struct aw_uqp *qp)
 		watch_ending(qp, now_ns);
 }
 
-static void follow_ending(struct aw_uqp *qp)
+static void follow_ending(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	bool is_sent = !qp->batch && !aw_move_holds_end(qp);
 	uint64_t now_ns = aw_now_ns();
@@ -365,7 +368,7 @@ static void follow_ending(struct aw_uqp *qp)
 
 /* Logs the error in words, and as RFC 5040 4.8 numbers it: layer, type, code. */
 static void log_error(const struct aw_uqp *qp, enum aw_log_level level, const char *what,
-		      enum aw_error error)
+		      enum aw_error error) AW_REQUIRES(qp->lock)
 {
 	aw_log(level, "qp 0x%x peer %s: %s: %s (%u/%u/0x%02x)", qp->qpn,
 	       aw_addr_text(&qp->watch->peer).text, what, aw_error_text(error),
@@ -373,7 +376,7 @@ static void log_error(const struct aw_uqp *qp, enum aw_log_level level, const ch
 }
 
 /* Called once, when the stream is found to have ended in an error. */
-static void log_end(const struct aw_uqp *qp)
+static void log_end(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	const struct aw_qp *core = &qp->core;
 
@@ -397,7 +400,7 @@ static void log_end(const struct aw_uqp *qp)
 }
 
 /* Bytes that the socket has taken may find the peer gone. */
-static void transmit(struct aw_uqp *qp)
+static void transmit(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	bool by_socket = qp->out->is_socket;
 	uint64_t before = qp->core.sent_pos;
@@ -408,7 +411,7 @@ static void transmit(struct aw_uqp *qp)
 }
 
 /* RFC 5040 7.1 rule 1: a Terminate notifies the peer, but without a stream it could never leave. */
-static void end_overflowed(struct aw_uqp *qp)
+static void end_overflowed(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	if (qp->fd < 0 || qp->lost) {
 		aw_qp_abort(&qp->core, AW_E_LOCAL_CATASTROPHIC);
@@ -422,14 +425,14 @@ static void end_overflowed(struct aw_uqp *qp)
  * The peer has broken a rule, and the program is notified in either persona. No Terminate goes out: where the peer's
  * positions lie there is no place to write it.
  */
-static void end_broken(struct aw_uqp *qp)
+static void end_broken(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	qp->reset_seen = true;
 	aw_qp_abort(&qp->core, AW_E_RDMAP_STREAM_CATASTROPHIC);
 }
 
 /* Follows the core's state with the socket. */
-static void settle(struct aw_uqp *qp)
+static void settle(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	if (aw_carrier_is_broken(qp) && !qp->lost)
 		end_broken(qp);
@@ -456,7 +459,7 @@ static void settle(struct aw_uqp *qp)
 }
 
 /* True when bytes may move. In the child of a fork an inherited stream is aborted instead. */
-static bool is_usable(struct aw_uqp *qp)
+static bool is_usable(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	if (qp->fd < 0)
 		return false;
@@ -465,7 +468,7 @@ static bool is_usable(struct aw_uqp *qp)
 	return !aw_uqp_is_inherited(qp);
 }
 
-static void receive(struct aw_uqp *qp, bool polled)
+static void receive(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
 {
 	aw_deferral_missed(qp);
 	qp->starved = false;
@@ -478,7 +481,7 @@ static void receive(struct aw_uqp *qp, bool polled)
  * lost. So a QP looks for the end of an unused stream before its first message, also behind what
  * start-up has sent; and of a stream that is held, where TCP's word completes a WR.
  */
-static void look_for_end(struct aw_uqp *qp)
+static void look_for_end(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	uint64_t before;
 

@@ -25,7 +25,7 @@ _Static_assert(sizeof(struct aw_iov) == sizeof(struct iovec) &&
 /*
  * RFC 5044 3: a change of the path is followed, but not at the cost of a system call for each FPDU.
  */
-static void follow_path(struct aw_uqp *qp)
+static void follow_path(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	if (qp->core.tx_pos - qp->emss_pos < EMSS_BYTES)
 		return;
@@ -34,7 +34,7 @@ static void follow_path(struct aw_uqp *qp)
 }
 
 /* Puts the FPDUs that are due now into the batch. False when there are none. */
-static bool fill(struct aw_uqp *qp, struct aw_batch *batch)
+static bool fill(struct aw_uqp *qp, struct aw_batch *batch) AW_REQUIRES(qp->lock)
 {
 	struct aw_tx_out out = {
 		.arena = batch->arena,
@@ -72,7 +72,7 @@ static void advance(struct aw_batch *batch, size_t n)
 }
 
 /* One send for the QP's batch. True when all of it went. */
-static bool send_batch(struct aw_uqp *qp)
+static bool send_batch(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	struct aw_batch *batch = qp->batch;
 	size_t count = batch->iov_count - batch->iov_sent;
@@ -95,7 +95,7 @@ static bool send_batch(struct aw_uqp *qp)
 	return false;
 }
 
-static void put_batch(struct aw_uqp *qp)
+static void put_batch(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	aw_batch_put(qp->batch);
 	qp->batch = NULL;

@@ -210,6 +210,7 @@ static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 
 /* A turn over TCP may end in one through memory. */
 static void take_turn(struct aw_uqp *qp, const struct aw_carrier *carrier, bool polled)
+	AW_REQUIRES(qp->lock)
 {
 	bool outer = qp->varied->in_turn;
 
@@ -219,12 +220,12 @@ static void take_turn(struct aw_uqp *qp, const struct aw_carrier *carrier, bool 
 	qp->varied->in_turn = outer;
 }
 
-static void receive_tcp(struct aw_uqp *qp, bool polled)
+static void receive_tcp(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
 {
 	take_turn(qp, &aw_carrier_tcp, polled);
 }
 
-static void receive_host(struct aw_uqp *qp, bool polled)
+static void receive_host(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
 {
 	take_turn(qp, &aw_carrier_host, polled);
 }

@@ -12,13 +12,10 @@
 
 #include "base/rng.h"
 #include "core/ops.h"
+#include "net/qp/uqp.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-struct aw_carrier;
-struct aw_uqp;
-struct aw_varied;
 
 #define AW_VARIED_SPANS_MAX 32 /* held back by a QP */
 #define AW_VARIED_CUTS 4 /* pieces of a span without its last byte */
@@ -38,8 +35,8 @@ void aw_varied_destroy(struct aw_varied *varied);
 const struct aw_ops *aw_varied_ops(const struct aw_uqp *qp);
 const struct aw_carrier *aw_varied_carrier(const struct aw_uqp *qp);
 
-/* With the QP lock: the time for which posts wait that this call has made, unless the program polls before. Some are sent at once. */
-uint64_t aw_varied_hold_ns(struct aw_uqp *qp);
+/* The time for which posts wait that this call has made, unless the program polls before. Some are sent at once. */
+uint64_t aw_varied_hold_ns(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /*
  * The order in which spans of these lengths, none of them 0, are placed: the last byte of each, then all others. Writes at
