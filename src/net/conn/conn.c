@@ -280,18 +280,6 @@ static int send_reply(void *arg, int fd)
 	return aw_frame_send(fd, &c->out) == AW_FRAME_DONE ? 0 : ECONNRESET;
 }
 
-/* Applies the bounds that the program chose. RFC 6581 9.1: an RTR that is a Read needs an entry. */
-static int lower(struct aw_mpa_result *result, uint16_t ird, uint16_t ord)
-{
-	bool rtr_reads = result->p2p && (result->rtr & MPA_RTR_READ);
-
-	if (ird > result->ird || ord > result->ord)
-		return EINVAL;
-	result->ird = ird == 0 && rtr_reads ? 1 : ird;
-	result->ord = ord;
-	return 0;
-}
-
 /*
  * RFC 6581 9.3: a Terminate notifies the peer of a local error. Only an initiator sends it, since a
  * responder sends no FPDU before one has arrived (RFC 5044 7.1.2).
@@ -309,28 +297,22 @@ static const char *on_off(bool on)
 	return on ? "on" : "off";
 }
 
-/* Logs what the two ends agreed on, so that a user can find which end asked for it. */
-static void log_agreed(const struct aw_conn *c, bool initiator)
-{
-	const struct aw_mpa_result *r = &c->info.result;
-
-	if (aw_log_level() < AW_LOG_DEBUG)
-		return; /* formatting the peer's address costs more than all the rest */
-	aw_log(AW_LOG_DEBUG,
-	       "connection agreed peer %s as %s revision %u crc %s markers sent %s received %s "
-	       "p2p %s rtr 0x%x ird %u ord %u extensions %s host %s",
-	       aw_addr_text(&c->info.peer).text, initiator ? "initiator" : "responder", r->revision,
-	       on_off(r->crc), on_off(r->markers_tx), on_off(r->markers_rx), on_off(r->p2p), r->rtr,
-	       r->ird, r->ord, on_off(r->extensions), on_off(r->host));
-}
-
 /* Gives the QP a socket that the conn has passed on. */
 static int attach(struct aw_conn *c, bool initiator, struct aw_uqp *qp, struct aw_uqp_socket *to)
 {
-	struct aw_stream stream = aw_stream_agreed(&c->info.result, initiator);
+	const struct aw_mpa_result *r = &c->info.result;
+	struct aw_stream stream = aw_stream_agreed(r, initiator);
 	int err = EIO;
 
-	log_agreed(c, initiator);
+	/* A user finds here which end asked for what. Formatting the peer's address costs more than all the rest. */
+	if (aw_log_level() >= AW_LOG_DEBUG)
+		aw_log(AW_LOG_DEBUG,
+		       "connection agreed peer %s as %s revision %u crc %s markers sent %s "
+		       "received %s p2p %s rtr 0x%x ird %u ord %u extensions %s host %s",
+		       aw_addr_text(&c->info.peer).text, initiator ? "initiator" : "responder",
+		       r->revision, on_off(r->crc), on_off(r->markers_tx), on_off(r->markers_rx),
+		       on_off(r->p2p), r->rtr, r->ird, r->ord, on_off(r->extensions),
+		       on_off(r->host));
 	to->peer = &c->info.peer;
 	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) == 0)
 		err = aw_uqp_attach_to(qp, to, &stream);
@@ -346,15 +328,6 @@ static void send_rejection(struct aw_conn *c, int fd)
 	aw_linger_stranger(fd);
 }
 
-/* Without any Reply a peer takes this end for one that knows no revision 2, and tries revision 1. */
-static void refuse(struct aw_conn *c, int fd)
-{
-	aw_lock(&c->lock);
-	make_reply(c, true, NULL, 0);
-	aw_unlock(&c->lock);
-	send_rejection(c, fd);
-}
-
 /*
  * Responder: gives the socket to the QP, and sends the Reply, which rejects where the QP cannot take
  * the socket.
@@ -365,20 +338,15 @@ static int give_socket(struct aw_conn *c, struct aw_uqp *qp, struct aw_uqp_socke
 	to->arg = c;
 	int err = attach(c, false, qp, to);
 
-	if (err == ECONNRESET)
+	if (err == ECONNRESET) {
 		aw_conn_close_fd(to->fd);
-	else if (err)
-		refuse(c, to->fd);
-	return err;
-}
-
-/* Initiator: takes the stream. */
-static int begin_stream(struct aw_conn *c, struct aw_uqp *qp, struct aw_uqp_socket *to)
-{
-	int err = attach(c, true, qp, to);
-
-	if (err)
-		end_stream(c, to->fd);
+	} else if (err) {
+		/* Without any Reply a peer takes this end for one that knows no revision 2, and tries revision 1. */
+		aw_lock(&c->lock);
+		make_reply(c, true, NULL, 0);
+		aw_unlock(&c->lock);
+		send_rejection(c, to->fd);
+	}
 	return err;
 }
 
@@ -398,10 +366,17 @@ int aw_conn_accept(struct aw_conn *c, struct aw_uqp *qp, uint16_t ird, uint16_t 
 	if (is_inherited(c))
 		return EINVAL;
 	aw_lock(&c->lock);
+	struct aw_mpa_result *result = &c->info.result;
+
 	err = check_answer(c, pd_len);
-	if (!err)
-		err = lower(&c->info.result, ird, ord);
+	if (!err && (ird > result->ird || ord > result->ord))
+		err = EINVAL;
 	if (!err) {
+		/* RFC 6581 9.1: an RTR that is a Read needs an entry. */
+		bool rtr_reads = result->p2p && (result->rtr & MPA_RTR_READ);
+
+		result->ird = ird == 0 && rtr_reads ? 1 : ird;
+		result->ord = ord;
 		make_reply(c, false, pd, pd_len);
 		pass_socket(c, &to);
 	}
@@ -439,7 +414,13 @@ int aw_conn_attach(struct aw_conn *c, struct aw_uqp *qp)
 	if (c->state == AW_CONN_READY)
 		pass_socket(c, &to);
 	aw_unlock(&c->lock);
-	return to.fd >= 0 ? begin_stream(c, qp, &to) : EINVAL;
+	if (to.fd < 0)
+		return EINVAL;
+	int err = attach(c, true, qp, &to);
+
+	if (err)
+		end_stream(c, to.fd);
+	return err;
 }
 
 void aw_conn_destroy(struct aw_conn *c)

@@ -133,20 +133,6 @@ static bool has_stranger(const struct aw_conn *c) AW_REQUIRES(c->lock)
 }
 
 /*
- * The user is told at the default level why a connection of the program's own has failed, unless the program gets a clear
- * error, or a second try follows.
- */
-static void log_failure(const struct aw_conn *c, const char *cause) AW_REQUIRES(c->lock)
-{
-	int err = c->info.err;
-	bool is_obscure = err == EPROTO || err == EOPNOTSUPP || err == ENOMEM || err == ETIMEDOUT;
-	bool told = !has_stranger(c) && !c->info.next_revision && is_obscure && aw_log_has_room();
-
-	aw_log(told ? AW_LOG_ERROR : AW_LOG_INFO, "connection failed peer %s cause %s",
-	       aw_addr_text(&c->info.peer).text, cause);
-}
-
-/*
  * On a socket that the program has connected or accepted, the peer's program may begin MPA at any
  * time, and TCP finds out when the peer is gone. The deadline runs only from the first byte of the
  * peer's frame.
@@ -179,10 +165,18 @@ static enum aw_frame_io receive(struct aw_conn *c, struct mpa_frame *frame) AW_R
 	return io;
 }
 
+/*
+ * The user is told at the default level why a connection of the program's own has failed, unless the program gets a clear
+ * error, or a second try follows.
+ */
 static void fail(struct aw_conn *c, int err, const char *cause) AW_REQUIRES(c->lock)
 {
+	bool is_obscure = err == EPROTO || err == EOPNOTSUPP || err == ENOMEM || err == ETIMEDOUT;
+	bool told = !has_stranger(c) && !c->info.next_revision && is_obscure && aw_log_has_room();
+
 	c->info.err = err;
-	log_failure(c, cause);
+	aw_log(told ? AW_LOG_ERROR : AW_LOG_INFO, "connection failed peer %s cause %s",
+	       aw_addr_text(&c->info.peer).text, cause);
 	aw_conn_close_fd(aw_conn_take_fd(c));
 	conclude(c, AW_CONN_OVER, AW_CONN_FAILED);
 }
@@ -214,13 +208,6 @@ static void fail_frame(struct aw_conn *c, enum aw_frame_io io) AW_REQUIRES(c->lo
 	case AW_FRAME_MORE:
 		assert(false);
 	}
-}
-
-static int err_of(enum aw_setup setup)
-{
-	if (setup == AW_SETUP_NO_RTR)
-		return EOPNOTSUPP;
-	return setup == AW_SETUP_IRD ? ENOMEM : EPROTO;
 }
 
 static void print_no_rtr(const struct aw_conn *c, char cause[CAUSE_MAX]) AW_REQUIRES(c->lock)
@@ -276,15 +263,14 @@ static void fail_setup(struct aw_conn *c, enum aw_setup setup, const struct mpa_
 	AW_REQUIRES(c->lock)
 {
 	char cause[CAUSE_MAX];
+	int err = EPROTO;
 
+	if (setup == AW_SETUP_NO_RTR)
+		err = EOPNOTSUPP;
+	else if (setup == AW_SETUP_IRD)
+		err = ENOMEM;
 	print_cause(c, setup, frame, cause);
-	fail(c, err_of(setup), cause);
-}
-
-/* True when the peer ended the connection; a time-out of TCP does not count. */
-static bool has_ended(enum aw_frame_io io)
-{
-	return io == AW_FRAME_CLOSED || (io == AW_FRAME_LOST && errno == ECONNRESET);
+	fail(c, err, cause);
 }
 
 /* A socket that the program has connected is the only one: there is no second try. */
@@ -330,7 +316,8 @@ static void step_reply(struct aw_conn *c) AW_REQUIRES(c->lock)
 	if (io == AW_FRAME_MORE)
 		return;
 	if (io != AW_FRAME_DONE) {
-		if (has_ended(io))
+		/* A time-out of TCP is no end by the peer. */
+		if (io == AW_FRAME_CLOSED || (io == AW_FRAME_LOST && errno == ECONNRESET))
 			c->info.next_revision = next_revision(
 				c, aw_attempt_closed(asked, c->again, c->in.done), asked);
 		fail_frame(c, io);

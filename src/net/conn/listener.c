@@ -157,31 +157,6 @@ static void take_off(struct aw_listener *l, struct half_open *h) AW_REQUIRES(l->
 	set_events(l);
 }
 
-/* Takes h out of the list. False when aw_listener_destroy owns it. */
-static bool claim(struct half_open *h)
-{
-	struct aw_listener *l = h->listener;
-	bool mine;
-
-	aw_lock(&l->lock);
-	mine = !l->closing;
-	if (mine) {
-		take_off(l, h);
-		l->telling++;
-	}
-	aw_unlock(&l->lock);
-	return mine;
-}
-
-static void told(struct aw_listener *l)
-{
-	aw_lock(&l->lock);
-	l->telling--;
-	publish(l);
-	pthread_cond_broadcast(&l->told);
-	aw_unlock(&l->lock);
-}
-
 static void drop(struct aw_listener *l, struct aw_conn *conn)
 {
 	l->failed_count++;
@@ -195,7 +170,15 @@ static void on_half_open(void *arg, struct aw_conn *conn, enum aw_conn_event eve
 	struct half_open *h = arg;
 	struct aw_listener *l = h->listener;
 
-	if (!claim(h))
+	aw_lock(&l->lock);
+	bool mine = !l->closing; /* or aw_listener_destroy's */
+
+	if (mine) {
+		take_off(l, h);
+		l->telling++;
+	}
+	aw_unlock(&l->lock);
+	if (!mine)
 		return;
 	free(h);
 	l->requests_count += event == AW_CONN_REQUEST;
@@ -203,7 +186,11 @@ static void on_half_open(void *arg, struct aw_conn *conn, enum aw_conn_event eve
 		l->fn(l->arg, conn, event);
 	else
 		drop(l, conn);
-	told(l);
+	aw_lock(&l->lock);
+	l->telling--;
+	publish(l);
+	pthread_cond_broadcast(&l->told);
+	aw_unlock(&l->lock);
 }
 
 /*
@@ -372,18 +359,6 @@ static bool accept_one(struct aw_listener *l) AW_REQUIRES(l->lock)
 	return false;
 }
 
-/* Events of the half-open connections, which need the lock, wait for this thread. */
-static void accept_some(struct aw_listener *l) AW_REQUIRES(l->lock)
-{
-	l->half_open_max = aw_listener_files(AW_FILES_HALF_OPEN);
-	if (l->half_open_max > aw_bounds.half_open_max)
-		l->half_open_max = aw_bounds.half_open_max;
-	for (int i = 0; i < ACCEPTS_MAX && accept_one(l); i++)
-		continue;
-	if (l->paused)
-		set_events(l);
-}
-
 static void on_watch(struct aw_watch *w, uint32_t events)
 {
 	struct aw_listener *l = (struct aw_listener *)w;
@@ -393,7 +368,14 @@ static void on_watch(struct aw_watch *w, uint32_t events)
 		l->paused = l->crowded = false;
 		set_events(l);
 	} else if (!l->closing && !l->paused) {
-		accept_some(l);
+		/* Events of the half-open connections, which need the lock, wait for this thread. */
+		l->half_open_max = aw_listener_files(AW_FILES_HALF_OPEN);
+		if (l->half_open_max > aw_bounds.half_open_max)
+			l->half_open_max = aw_bounds.half_open_max;
+		for (int i = 0; i < ACCEPTS_MAX && accept_one(l); i++)
+			continue;
+		if (l->paused)
+			set_events(l);
 	}
 	aw_unlock(&l->lock);
 }
@@ -482,24 +464,10 @@ int aw_listener_give(struct aw_listener *l, int fd)
 	return err;
 }
 
-/* Waits for the events that run. After that the half-open connections get no event but this end. */
-static void end_half_open(struct aw_listener *l)
+void aw_listener_destroy(struct aw_listener *l)
 {
 	struct half_open *h;
 
-	aw_lock(&l->lock);
-	while (l->telling > 0)
-		pthread_cond_wait(&l->told, &l->lock);
-	aw_unlock(&l->lock);
-	while ((h = TAILQ_FIRST(&l->half_open))) {
-		TAILQ_REMOVE(&l->half_open, h, entry);
-		aw_conn_destroy(h->conn);
-		free(h);
-	}
-}
-
-void aw_listener_destroy(struct aw_listener *l)
-{
 	/* In the child of a fork the connections and the lock are the parent's. */
 	if (l->generation != aw_fork_generation()) {
 		aw_watch_remove(&l->watch);
@@ -509,7 +477,14 @@ void aw_listener_destroy(struct aw_listener *l)
 	aw_lock(&l->lock);
 	l->closing = true;
 	aw_watch_drop_fd(&l->watch);
+	/* Once the events that run have returned, the half-open connections get no event but this end. */
+	while (l->telling > 0)
+		pthread_cond_wait(&l->told, &l->lock);
 	aw_unlock(&l->lock);
-	end_half_open(l);
+	while ((h = TAILQ_FIRST(&l->half_open))) {
+		TAILQ_REMOVE(&l->half_open, h, entry);
+		aw_conn_destroy(h->conn);
+		free(h);
+	}
 	aw_watch_remove_wait(&l->watch);
 }

@@ -32,17 +32,6 @@ static bool is_same_peer(const struct aw_turn *turn, const struct aw_turn *other
 	       memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
 }
 
-/* The peers of one process differ in the low bytes of their addresses, or in the port. */
-static uint32_t hash_of(const struct sockaddr_storage *addr)
-{
-	const struct sockaddr_in *v4 = (const void *)addr;
-	const struct sockaddr_in6 *v6 = (const void *)addr;
-
-	if (addr->ss_family == AF_INET)
-		return ntohl(v4->sin_addr.s_addr) + ntohs(v4->sin_port);
-	return ntohl(v6->sin6_addr.s6_addr32[3]) + ntohs(v6->sin6_port);
-}
-
 static void wake(struct aw_turn *turn)
 {
 	aw_watch_deadline(&conn_of(turn)->watch, WAKE_MS);
@@ -69,7 +58,15 @@ static __attribute__((constructor)) void prepare_for_fork(void)
 
 void aw_order_begin(struct aw_conn *c)
 {
-	c->turn.hash = hash_of(&c->info.peer);
+	const struct sockaddr_storage *addr = &c->info.peer;
+	const struct sockaddr_in *v4 = (const void *)addr;
+	const struct sockaddr_in6 *v6 = (const void *)addr;
+
+	/* The peers of one process differ in the low bytes of their addresses, or in the port. */
+	if (addr->ss_family == AF_INET)
+		c->turn.hash = ntohl(v4->sin_addr.s_addr) + ntohs(v4->sin_port);
+	else
+		c->turn.hash = ntohl(v6->sin6_addr.s6_addr32[3]) + ntohs(v6->sin6_port);
 }
 
 bool aw_order_is_led(struct aw_conn *c)

@@ -9,18 +9,6 @@
 #include <errno.h>
 #include <sys/epoll.h>
 
-static int make_set(struct aw_channel *ch) AW_REQUIRES(ch->lock)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = AW_CHANNEL_EVENT };
-	int epfd = aw_sets_open(AW_SETS_CHANNEL, false);
-
-	if (epfd >= 0 && epoll_ctl(epfd, EPOLL_CTL_ADD, ch->fd, &ev) != 0) {
-		aw_sets_close(AW_SETS_CHANNEL, epfd);
-		epfd = -1;
-	}
-	return epfd;
-}
-
 bool aw_channel_has_set(const struct aw_channel *ch)
 {
 	return ch->epfd >= 0 && ch->generation == aw_fork_generation();
@@ -28,14 +16,22 @@ bool aw_channel_has_set(const struct aw_channel *ch)
 
 bool aw_channel_open_set(struct aw_channel *ch)
 {
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = AW_CHANNEL_EVENT };
+
+	if (ch->epfd >= 0)
+		return aw_channel_has_set(ch);
+	aw_lock(&ch->lock);
 	if (ch->epfd < 0) {
-		aw_lock(&ch->lock);
-		if (ch->epfd < 0) {
-			ch->generation = aw_fork_generation();
-			ch->epfd = make_set(ch);
+		int epfd = aw_sets_open(AW_SETS_CHANNEL, false);
+
+		if (epfd >= 0 && epoll_ctl(epfd, EPOLL_CTL_ADD, ch->fd, &ev) != 0) {
+			aw_sets_close(AW_SETS_CHANNEL, epfd);
+			epfd = -1;
 		}
-		aw_unlock(&ch->lock);
+		ch->generation = aw_fork_generation();
+		ch->epfd = epfd;
 	}
+	aw_unlock(&ch->lock);
 	return aw_channel_has_set(ch);
 }
 

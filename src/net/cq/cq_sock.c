@@ -26,18 +26,6 @@ static struct aw_cq_sock *find(const struct aw_cq *cq, const struct aw_udsock *s
 	return NULL;
 }
 
-static int grow(struct aw_cq *cq) AW_REQUIRES(cq->qps_lock)
-{
-	uint32_t room = cq->socks_room ? cq->socks_room * 2 : 4;
-	struct aw_cq_sock *socks = realloc(cq->socks, room * sizeof(*socks));
-
-	if (!socks)
-		return ENOMEM;
-	cq->socks = socks;
-	cq->socks_room = room;
-	return 0;
-}
-
 int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, const struct aw_cq_sock_ops *ops)
 {
 	struct aw_cq_sock *known;
@@ -45,8 +33,17 @@ int aw_cq_join_sock(struct aw_cq *cq, struct aw_udsock *sock, const struct aw_cq
 
 	aw_lock(&cq->qps_lock);
 	known = find(cq, sock);
-	if (!known && cq->socks_count == cq->socks_room)
-		err = grow(cq);
+	if (!known && cq->socks_count == cq->socks_room) {
+		uint32_t room = cq->socks_room ? cq->socks_room * 2 : 4;
+		struct aw_cq_sock *socks = realloc(cq->socks, room * sizeof(*socks));
+
+		if (socks) {
+			cq->socks = socks;
+			cq->socks_room = room;
+		} else {
+			err = ENOMEM;
+		}
+	}
 	if (known)
 		known->joined++;
 	else if (!err)

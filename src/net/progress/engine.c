@@ -209,29 +209,20 @@ static bool leave(void)
 	return unwanted;
 }
 
-static uint64_t run_tick(int which, uint64_t now)
-{
-	aw_tick_fn *tick;
-
-	aw_lock(&engine.life);
-	tick = engine.ticks[which];
-	aw_unlock(&engine.life);
-	return tick ? tick(now) : 0;
-}
-
 /* Runs the ticks that are due, or all, and writes when each runs again. */
 static void run_ticks(uint64_t next[AW_TICKS], bool all)
 {
 	uint64_t now = aw_now_ns();
 
-	for (int i = 0; i < AW_TICKS; i++)
-		if (all || (next[i] && now >= next[i]))
-			next[i] = run_tick(i, now);
-}
+	for (int i = 0; i < AW_TICKS; i++) {
+		if (!all && (!next[i] || now < next[i]))
+			continue;
+		aw_lock(&engine.life);
+		aw_tick_fn *tick = engine.ticks[i];
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a && (!b || a < b) ? a : b;
+		aw_unlock(&engine.life);
+		next[i] = tick ? tick(now) : 0;
+	}
 }
 
 /*
@@ -310,7 +301,8 @@ static void *run(void *unused)
 		if (kicked && leave())
 			return NULL;
 		for (int i = 0; i < AW_TICKS; i++)
-			next = earlier(next_ticks[i], next);
+			if (next_ticks[i] && (!next || next_ticks[i] < next))
+				next = next_ticks[i];
 		kicked = serve(next);
 	}
 }

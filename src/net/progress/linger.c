@@ -78,18 +78,6 @@ static void take_off(struct lingerer *l) AW_REQUIRES(lock)
 	l->list = NULL;
 }
 
-/* Arms the watch under the lock, so that no other thread ends the lingerer before. */
-static void put_on(struct list *list, struct lingerer *l)
-{
-	aw_lock(&lock);
-	l->list = list;
-	TAILQ_INSERT_TAIL(&list->first, l, entry);
-	list->count++;
-	aw_watch_deadline(&l->watch, aw_bounds.linger_ms);
-	aw_watch_events(&l->watch, EPOLLIN);
-	aw_unlock(&lock);
-}
-
 static void on_watch(struct aw_watch *w, uint32_t events)
 {
 	struct lingerer *l = (struct lingerer *)w;
@@ -139,7 +127,14 @@ static bool begin(struct list *list, const struct lingerer *want)
 	*l = *want;
 	if (aw_watch_add(&l->watch, l->fd, 0, on_watch, release) != 0)
 		goto free_lingerer;
-	put_on(list, l);
+	/* The watch is armed under the lock, so that no other thread ends the lingerer before. */
+	aw_lock(&lock);
+	l->list = list;
+	TAILQ_INSERT_TAIL(&list->first, l, entry);
+	list->count++;
+	aw_watch_deadline(&l->watch, aw_bounds.linger_ms);
+	aw_watch_events(&l->watch, EPOLLIN);
+	aw_unlock(&lock);
 	return true;
 
 free_lingerer:

@@ -272,45 +272,27 @@ void aw_watch_dispatch(uint64_t key, uint32_t events)
 	aw_watch_run_after();
 }
 
-/* When to look at the deadlines next, 0 for never. w: the watch with the earliest one, or NULL. */
-static uint64_t next_look(const struct aw_watch *w, uint64_t now) AW_REQUIRES(timer_lock)
+uint64_t aw_watch_run_timers(void)
 {
+	uint64_t now = aw_now_ns();
+	struct aw_watch *w;
+
+	aw_lock(&timer_lock);
+	while ((w = first()) && w->deadline_ns <= now) {
+		uint64_t key = key_of(w);
+
+		unlist(w);
+		aw_unlock(&timer_lock);
+		aw_watch_dispatch(key, AW_WATCH_TIMEOUT);
+		aw_lock(&timer_lock);
+	}
 	if (wakes_ns <= now)
 		wakes_ns = 0;
 	if (w && (wakes_ns == 0 || w->deadline_ns < wakes_ns))
 		wakes_ns = w->deadline_ns;
-	return wakes_ns;
-}
+	uint64_t next = wakes_ns;
 
-/*
- * Takes one watch whose deadline is over off the list. False: there is none; *next is the time of
- * the next look, or 0.
- */
-static bool take_due(uint64_t now, uint64_t *key, uint64_t *next)
-{
-	struct aw_watch *w;
-	bool due;
-
-	aw_lock(&timer_lock);
-	w = first();
-	due = w && w->deadline_ns <= now;
-	if (due) {
-		*key = key_of(w);
-		unlist(w);
-	} else {
-		*next = next_look(w, now);
-	}
 	aw_unlock(&timer_lock);
-	return due;
-}
-
-uint64_t aw_watch_run_timers(void)
-{
-	uint64_t now = aw_now_ns();
-	uint64_t key, next;
-
-	while (take_due(now, &key, &next))
-		aw_watch_dispatch(key, AW_WATCH_TIMEOUT);
 	return next;
 }
 
