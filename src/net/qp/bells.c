@@ -85,20 +85,11 @@ void aw_bells_make(struct aw_bells *bells, struct aw_bells_name names[2])
 	settle(bells);
 }
 
-/* True when the fd at this path is of that pipe. Neither file nor file system is asked. */
-static bool is_pipe(const char *path, uint64_t inode)
-{
-	char expected[PATH_LEN], link[PATH_LEN];
-	int len = snprintf(expected, sizeof(expected), "pipe:[%" PRIu64 "]", inode);
-
-	return readlink(path, link, sizeof(link)) == len &&
-	       memcmp(link, expected, (size_t)len) == 0;
-}
-
-/* The link is read of an O_PATH fd, whose file cannot be exchanged any more. */
+/* The link is read of an O_PATH fd, whose file cannot be exchanged any more. Neither file nor file system is asked. */
 static int open_pipe(uint32_t pid, const struct aw_bells_name *name)
 {
-	char path[PATH_LEN];
+	char path[PATH_LEN], expected[PATH_LEN], link[PATH_LEN];
+	int len = snprintf(expected, sizeof(expected), "pipe:[%" PRIu64 "]", name->inode);
 	int place, fd = -1;
 
 	snprintf(path, sizeof(path), "/proc/%u/fd/%u", pid, name->fd);
@@ -106,7 +97,7 @@ static int open_pipe(uint32_t pid, const struct aw_bells_name *name)
 	if (place < 0)
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-	if (is_pipe(path, name->inode))
+	if (readlink(path, link, sizeof(link)) == len && memcmp(link, expected, (size_t)len) == 0)
 		fd = aw_open_now(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	aw_close_now(place);
 	return fd;

@@ -139,18 +139,6 @@ static void put_end(const struct sockaddr_storage *end, uint8_t address[16], uin
 	}
 }
 
-/* A socket that was reset does not know its peer: then the address is 0. */
-static void put_ends(int fd, struct aw_capture_record *common)
-{
-	struct sockaddr_storage local = { 0 }, peer = { 0 };
-	socklen_t local_len = sizeof(local), peer_len = sizeof(peer);
-
-	getsockname(fd, (struct sockaddr *)&local, &local_len);
-	getpeername(fd, (struct sockaddr *)&peer, &peer_len);
-	put_end(&peer, common->peer, &common->peer_port, &common->family);
-	put_end(&local, common->local, &common->local_port, &common->family);
-}
-
 static struct way way_from(uint64_t pos)
 {
 	return (struct way){ pos, pos, pos };
@@ -161,6 +149,9 @@ static void begin_stream(const struct aw_uqp *qp, struct aw_capture *capture)
 	AW_REQUIRES(qp->lock, lock)
 {
 	const struct aw_stream *stream = &qp->core.stream;
+	struct aw_capture_record *common = &capture->common;
+	struct sockaddr_storage local = { 0 }, peer = { 0 };
+	socklen_t local_len = sizeof(local), peer_len = sizeof(peer);
 
 	*capture = (struct aw_capture){
 		.run = now.run,
@@ -176,7 +167,11 @@ static void begin_stream(const struct aw_uqp *qp, struct aw_capture *capture)
 		.in = way_from(qp->core.rx_pos),
 		.out = way_from(qp->core.tx_pos),
 	};
-	put_ends(qp->fd, &capture->common);
+	/* A socket that was reset does not know its peer: then the address is 0. */
+	getsockname(qp->fd, (struct sockaddr *)&local, &local_len);
+	getpeername(qp->fd, (struct sockaddr *)&peer, &peer_len);
+	put_end(&peer, common->peer, &common->peer_port, &common->family);
+	put_end(&local, common->local, &common->local_port, &common->family);
 }
 
 /* The QP's stream in this run; NULL: nobody captures, or memory is out. */
@@ -226,19 +221,6 @@ static bool gather(uint8_t *to, const struct chunk *chunk)
 	return true;
 }
 
-static void fill_record(struct aw_capture_record *record, const struct aw_capture *capture,
-			const struct chunk *chunk)
-{
-	*record = capture->common;
-	record->flags |= (chunk->way == &capture->out ? AW_CAPTURE_OUT : 0) |
-			 (capture->has_records ? 0 : AW_CAPTURE_FIRST);
-	record->time_ns = aw_clock_ns(CLOCK_REALTIME);
-	record->pos = (uint32_t)chunk->pos;
-	record->seq = (uint32_t)(chunk->pos - chunk->way->base);
-	record->ack = (uint32_t)(chunk->other->shown - chunk->other->base);
-	record->bytes = (uint32_t)chunk->bytes;
-}
-
 static bool put_record(struct aw_capture *capture, const struct chunk *chunk) AW_REQUIRES(lock)
 {
 	size_t len = sizeof(struct aw_capture_record) + chunk->bytes;
@@ -247,7 +229,14 @@ static bool put_record(struct aw_capture *capture, const struct chunk *chunk) AW
 	len = (len + AW_CAPTURE_ALIGN - 1) & ~(size_t)(AW_CAPTURE_ALIGN - 1);
 	if (!make_room(len) || !gather(data_at(now.head) + sizeof(record), chunk))
 		return false;
-	fill_record(&record, capture, chunk);
+	record = capture->common;
+	record.flags |= (chunk->way == &capture->out ? AW_CAPTURE_OUT : 0) |
+			(capture->has_records ? 0 : AW_CAPTURE_FIRST);
+	record.time_ns = aw_clock_ns(CLOCK_REALTIME);
+	record.pos = (uint32_t)chunk->pos;
+	record.seq = (uint32_t)(chunk->pos - chunk->way->base);
+	record.ack = (uint32_t)(chunk->other->shown - chunk->other->base);
+	record.bytes = (uint32_t)chunk->bytes;
 	record.len = (uint32_t)len;
 	memcpy(data_at(now.head), &record, sizeof(record));
 	now.head += len;
@@ -308,32 +297,29 @@ static size_t measure_whole(const struct aw_qp *core, const uint8_t *buf, size_t
 	return at > from ? at - from : 0;
 }
 
-/* From an FPDU that waits for its receive the core has taken the markers out, so that it is passed over. */
-static void put_in(const struct aw_qp *core, struct aw_capture *capture, const uint8_t *buf,
-		   size_t len) AW_REQUIRES(lock)
-{
-	uint64_t seen = capture->in.seen > core->rx_pos ? capture->in.seen - core->rx_pos : 0;
-	size_t from = seen > core->rx_held ? seen : core->rx_held;
-	size_t bytes = from < len ? measure_whole(core, buf, from, len) : 0;
-	const struct aw_iov iov = { (uint8_t *)(uintptr_t)buf + from, bytes };
-
-	if (bytes > 0)
-		put(capture, &(struct chunk){ &capture->in, &capture->out, core->rx_pos + from,
-					      &iov, 1, bytes });
-}
-
 void aw_capture_in(struct aw_uqp *qp, const uint8_t *buf, size_t len)
 {
+	const struct aw_qp *core = &qp->core;
 	int saved = errno;
 	struct aw_capture *capture;
 
 	/* Bytes behind an error are dropped, and the core does not count them. */
-	if (qp->core.state >= AW_QP_TERMINATE)
+	if (core->state >= AW_QP_TERMINATE)
 		return;
 	aw_lock(&lock);
 	capture = stream_of(qp);
-	if (capture)
-		put_in(&qp->core, capture, buf, len);
+	if (capture) {
+		/* From an FPDU that waits for its receive the core has taken the markers out, so that it is passed over. */
+		uint64_t seen = capture->in.seen > core->rx_pos ? capture->in.seen - core->rx_pos
+								: 0;
+		size_t from = seen > core->rx_held ? seen : core->rx_held;
+		size_t bytes = from < len ? measure_whole(core, buf, from, len) : 0;
+		const struct aw_iov iov = { (uint8_t *)(uintptr_t)buf + from, bytes };
+
+		if (bytes > 0)
+			put(capture, &(struct chunk){ &capture->in, &capture->out,
+						      core->rx_pos + from, &iov, 1, bytes });
+	}
 	aw_unlock(&lock);
 	errno = saved;
 }

@@ -32,30 +32,26 @@ static ssize_t send_pieces(const struct aw_uqp *qp, const struct aw_iov *iov, si
 	return aw_sendmsg_now(qp->fd, &msg);
 }
 
-/*
- * The program has unmapped memory that a WR still names. EFAULT does not tell which piece cannot be
- * read, so the pieces before the first unreadable one are found and sent.
- */
-static ssize_t send_readable(const struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
-	AW_REQUIRES(qp->lock)
-{
-	size_t readable = 0;
-
-	while (readable < count && aw_mapping_reach(iov[readable].base, iov[readable].len, false))
-		readable++;
-	if (readable > 0 && readable < count)
-		return send_pieces(qp, iov, readable);
-	errno = EFAULT;
-	return -1;
-}
-
 static ssize_t send_socket(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
 	AW_REQUIRES(qp->lock)
 {
 	ssize_t n = send_pieces(qp, iov, count);
 
-	if (n < 0 && errno == EFAULT)
-		n = send_readable(qp, iov, count);
+	/*
+	 * The program has unmapped memory that a WR still names. EFAULT does not tell which piece cannot be read, so the
+	 * pieces before the first unreadable one are found and sent.
+	 */
+	if (n < 0 && errno == EFAULT) {
+		size_t readable = 0;
+
+		while (readable < count &&
+		       aw_mapping_reach(iov[readable].base, iov[readable].len, false))
+			readable++;
+		if (readable > 0 && readable < count)
+			n = send_pieces(qp, iov, readable);
+		else
+			errno = EFAULT;
+	}
 	if (n >= 0)
 		aw_move_count(qp);
 	return n;

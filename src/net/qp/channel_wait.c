@@ -76,16 +76,6 @@ static int sleep_on(struct aw_channel *ch, uint64_t end_ns, int cancel_state)
 }
 
 /*
- * A signal that a thread raises by its own fault cannot have ended its sleep, though many programs
- * handle it.
- */
-static bool is_fault(int sig)
-{
-	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
-	       sig == SIGTRAP || sig == SIGSYS || sig == SIGABRT;
-}
-
-/*
  * poll(2) returns EINTR after every handler. read(2) goes on after a handler with SA_RESTART, unless
  * there is a time limit. The thread cannot know which signal it was, so it returns EINTR if some
  * signal has a handler that would end read(2).
@@ -96,12 +86,16 @@ static bool interrupts(void)
 	sigset_t blocked;
 
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
-	for (int sig = 1; sig <= SIGRTMAX; sig++)
-		if (!is_fault(sig) && !sigismember(&blocked, sig) &&
-		    sigaction(sig, NULL, &sa) == 0 && sa.sa_handler != SIG_DFL &&
-		    sa.sa_handler != SIG_IGN &&
+	for (int sig = 1; sig <= SIGRTMAX; sig++) {
+		/* A thread that raises this by its own fault has not slept, though many programs handle it. */
+		bool is_fault = sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
+				sig == SIGTRAP || sig == SIGSYS || sig == SIGABRT;
+
+		if (!is_fault && !sigismember(&blocked, sig) && sigaction(sig, NULL, &sa) == 0 &&
+		    sa.sa_handler != SIG_DFL && sa.sa_handler != SIG_IGN &&
 		    (sleep_limit_ns >= 0 || !(sa.sa_flags & SA_RESTART)))
 			return true;
+	}
 	return false;
 }
 

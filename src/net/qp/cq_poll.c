@@ -36,35 +36,6 @@ static bool poll_socket(struct aw_uqp *qp)
 }
 
 /*
- * The same, but only for a QP whose stream goes through memory and that has something to do. True when it was served.
- * *full becomes true when it has more to send than there is room for.
- */
-static bool poll_memory(struct aw_uqp *qp, bool *full)
-{
-	if (aw_trylock(&qp->lock) != 0)
-		return false;
-	bool served = qp->fd >= 0 && aw_carrier_has_news(qp);
-
-	if (served)
-		aw_uqp_serve_polled(qp);
-	*full |= qp->tx_blocked && !qp->out->is_socket;
-	aw_uqp_unlock(qp);
-	return served;
-}
-
-/* A poll that serves many QPs counts as many turns, because such polls are less frequent. */
-static void serve_ready(struct aw_cq *cq) AW_REQUIRES(cq->qps_lock)
-{
-	struct epoll_event ev[EPOLL_BATCH];
-	int n = aw_epoll_now(cq->epfd, ev, EPOLL_BATCH);
-
-	for (int i = 0; i < n; i++)
-		poll_socket(ev[i].data.ptr);
-	if (n > 0)
-		atomic_fetch_add_explicit(&cq->pollers.turns, (uint32_t)n, memory_order_relaxed);
-}
-
-/*
  * No event notifies of what comes through memory, so each poll looks at some of the QPs in turn.
  * True when one has more to send than there is room for.
  */
@@ -76,7 +47,16 @@ static bool serve_memory(struct aw_cq *cq) AW_REQUIRES(cq->qps_lock)
 
 	for (uint32_t i = 0; i < count; i++) {
 		cq->qps_next = (cq->qps_next + 1) % cq->qps_count;
-		served += poll_memory(cq->qps[cq->qps_next], &full);
+		struct aw_uqp *qp = cq->qps[cq->qps_next];
+
+		if (aw_trylock(&qp->lock) != 0)
+			continue;
+		if (qp->fd >= 0 && aw_carrier_has_news(qp)) {
+			aw_uqp_serve_polled(qp);
+			served++;
+		}
+		full |= qp->tx_blocked && !qp->out->is_socket;
+		aw_uqp_unlock(qp);
 	}
 	if (served > 0)
 		atomic_fetch_add_explicit(&cq->pollers.turns, served, memory_order_relaxed);
@@ -118,7 +98,15 @@ static bool serve(struct aw_cq *cq)
 	if (aw_trylock(&cq->qps_lock) != 0)
 		return false;
 	if (cq->epfd >= 0 && cq->qps_count > AW_CQ_DIRECT_MAX) {
-		serve_ready(cq);
+		struct epoll_event ev[EPOLL_BATCH];
+		int n = aw_epoll_now(cq->epfd, ev, EPOLL_BATCH);
+
+		for (int i = 0; i < n; i++)
+			poll_socket(ev[i].data.ptr);
+		/* A poll that serves many QPs counts as many turns, because such polls are less frequent. */
+		if (n > 0)
+			atomic_fetch_add_explicit(&cq->pollers.turns, (uint32_t)n,
+						  memory_order_relaxed);
 		if (atomic_load_explicit(&cq->over_memory, memory_order_relaxed) > 0)
 			full = serve_memory(cq);
 	} else {

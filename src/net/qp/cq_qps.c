@@ -50,18 +50,6 @@ void aw_cq_sets_leave(struct aw_uqp *qp)
 	each_set(qp, EPOLL_CTL_DEL, 0);
 }
 
-static int grow(struct aw_cq *cq) AW_REQUIRES(cq->qps_lock)
-{
-	uint32_t room = cq->qps_room ? cq->qps_room * 2 : 4;
-	struct aw_uqp **qps = realloc(cq->qps, room * sizeof(*qps));
-
-	if (!qps)
-		return ENOMEM;
-	cq->qps = qps;
-	cq->qps_room = room;
-	return 0;
-}
-
 /* From AW_CQ_DIRECT_MAX + 1 QPs on the CQ has an epoll set, if there is one; QPs that have sockets by then join it here. */
 static void make_epoll(struct aw_cq *cq) AW_REQUIRES(cq->qps_lock)
 {
@@ -93,8 +81,19 @@ static void put_at(struct aw_cq *cq, uint32_t slot, struct aw_uqp *qp) AW_REQUIR
 int aw_cq_join_qp(struct aw_cq *cq, struct aw_uqp *qp)
 {
 	aw_lock(&cq->qps_lock);
-	int err = cq->qps_count == cq->qps_room ? grow(cq) : 0;
+	int err = 0;
 
+	if (cq->qps_count == cq->qps_room) {
+		uint32_t room = cq->qps_room ? cq->qps_room * 2 : 4;
+		struct aw_uqp **qps = realloc(cq->qps, room * sizeof(*qps));
+
+		if (qps) {
+			cq->qps = qps;
+			cq->qps_room = room;
+		} else {
+			err = ENOMEM;
+		}
+	}
 	if (!err) {
 		put_at(cq, cq->qps_count++, qp);
 		if (cq->epfd < 0 && cq->qps_count > AW_CQ_DIRECT_MAX)

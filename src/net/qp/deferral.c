@@ -149,29 +149,22 @@ void aw_deferral_sent(struct aw_uqp *qp)
 	qp->deferral.posts.posted_ns = aw_now_ns();
 }
 
-/* True when one acknowledgement and nothing else is to be sent. */
-static bool is_alone(const struct aw_qp *core)
-{
-	const struct aw_irq_entry *entry = aw_irq_head(core);
-
-	return core->irq_count == 1 && !entry->atomic && entry->req.size == 0 &&
-	       core->sq.next == core->sq.tail && !core->rtr_due && !aw_ack_is_due(core);
-}
-
-/* True when each poll serves the QP: a poll of a CQ with many QPs serves only those that have bytes. */
-static bool is_polled(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
-{
-	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
-
-	return aw_serving_is_polled(&qp->serving) && a->epfd < 0 && b->epfd < 0;
-}
-
 bool aw_deferral_ack(struct aw_uqp *qp)
 {
+	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
 	struct aw_ack_credit *ack = &qp->deferral.ack;
+	const struct aw_qp *core = &qp->core;
 
-	if (!qp->core.acks || qp->core.irq_count == 0 || !is_free_to_send(qp) ||
-	    !is_alone(&qp->core) || !is_polled(qp))
+	/* One acknowledgement and nothing else is to be sent. */
+	if (!core->acks || core->irq_count != 1 || !is_free_to_send(qp))
+		return false;
+	const struct aw_irq_entry *entry = aw_irq_head(core);
+
+	if (entry->atomic || entry->req.size != 0 || core->sq.next != core->sq.tail ||
+	    core->rtr_due || aw_ack_is_due(core))
+		return false;
+	/* Each poll has to serve the QP: a poll of a CQ with many QPs serves only those that have bytes. */
+	if (!aw_serving_is_polled(&qp->serving) || a->epfd >= 0 || b->epfd >= 0)
 		return false;
 	if (!aw_credit_ack_due(ack, aw_now_ns()))
 		return false;

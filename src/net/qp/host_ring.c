@@ -62,30 +62,20 @@ static bool is_loopback(const struct sockaddr *addr)
 	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)addr)->sin6_addr);
 }
 
-static bool is_any(const struct sockaddr *addr)
-{
-	if (addr->sa_family == AF_INET)
-		return ((const struct sockaddr_in *)addr)->sin_addr.s_addr == INADDR_ANY;
-	return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)addr)->sin6_addr);
-}
-
-static bool equals(const struct sockaddr *a, const struct sockaddr *b)
-{
-	if (a->sa_family == AF_INET)
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-	return IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)a)->sin6_addr,
-				  &((const struct sockaddr_in6 *)b)->sin6_addr);
-}
-
 bool aw_host_is_one(const struct sockaddr *local, const struct sockaddr *peer)
 {
+	const struct sockaddr_in *local4 = (const void *)local, *peer4 = (const void *)peer;
+	const struct sockaddr_in6 *local6 = (const void *)local, *peer6 = (const void *)peer;
+
 	if (is_loopback(peer))
 		return true;
-	if (local->sa_family != peer->sa_family ||
-	    (local->sa_family != AF_INET && local->sa_family != AF_INET6))
+	if (local->sa_family != peer->sa_family)
 		return false;
-	return !is_any(peer) && equals(local, peer);
+	if (peer->sa_family == AF_INET)
+		return peer4->sin_addr.s_addr != INADDR_ANY &&
+		       local4->sin_addr.s_addr == peer4->sin_addr.s_addr;
+	return peer->sa_family == AF_INET6 && !IN6_IS_ADDR_UNSPECIFIED(&peer6->sin6_addr) &&
+	       IN6_ARE_ADDR_EQUAL(&local6->sin6_addr, &peer6->sin6_addr);
 }
 
 /* The port lies in the same place for both families. */
@@ -164,13 +154,6 @@ static bool take_place(const char **cause)
 	return false;
 }
 
-static void put_hello(const struct control *control, int fd, uint8_t *hello)
-{
-	put_be32(hello + HELLO_PID, (uint32_t)getpid());
-	put_be32(hello + HELLO_FD, (uint32_t)fd);
-	memcpy(hello + HELLO_SECRET, control->hello_secret, AW_HOST_SECRET_LEN);
-}
-
 struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause)
 {
 	uint8_t secrets[2][AW_HOST_SECRET_LEN];
@@ -196,7 +179,9 @@ struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause)
 	memcpy(control->verdict_secret, secrets[1], AW_HOST_SECRET_LEN);
 	memcpy(ring->secret, secrets[1], AW_HOST_SECRET_LEN);
 	begin(ring, 0);
-	put_hello(control, fd, hello);
+	put_be32(hello + HELLO_PID, (uint32_t)getpid());
+	put_be32(hello + HELLO_FD, (uint32_t)fd);
+	memcpy(hello + HELLO_SECRET, control->hello_secret, AW_HOST_SECRET_LEN);
 	ring->memfd = aw_memfd_keep(fd);
 	return ring;
 }
@@ -252,25 +237,6 @@ static bool is_peers(struct aw_host_ring *ring, const uint8_t *hello, uint8_t *v
 	return true;
 }
 
-static struct aw_host_ring *open_ring(const uint8_t *hello, uint8_t *verdict, const char **cause)
-{
-	int fd = open_file(get_be32(hello + HELLO_PID), get_be32(hello + HELLO_FD), cause);
-	struct aw_host_ring *ring;
-
-	if (fd < 0)
-		return NULL;
-	*cause = "no room to map the peer's memory";
-	ring = map(fd);
-	aw_close_now(fd);
-	if (ring && !is_peers(ring, hello, verdict)) {
-		*cause = "the peer's memory is not the one it means";
-		munmap(ring->base, ring->len);
-		free(ring);
-		ring = NULL;
-	}
-	return ring;
-}
-
 struct aw_host_ring *aw_host_ring_open(const uint8_t *hello, uint8_t *verdict, const char **cause)
 {
 	struct aw_host_ring *ring = NULL;
@@ -278,7 +244,19 @@ struct aw_host_ring *aw_host_ring_open(const uint8_t *hello, uint8_t *verdict, c
 	memset(verdict, 0, AW_HOST_VERDICT_LEN);
 	if (!take_place(cause))
 		return NULL;
-	ring = open_ring(hello, verdict, cause);
+	int fd = open_file(get_be32(hello + HELLO_PID), get_be32(hello + HELLO_FD), cause);
+
+	if (fd >= 0) {
+		*cause = "no room to map the peer's memory";
+		ring = map(fd);
+		aw_close_now(fd);
+	}
+	if (ring && !is_peers(ring, hello, verdict)) {
+		*cause = "the peer's memory is not the one it means";
+		munmap(ring->base, ring->len);
+		free(ring);
+		ring = NULL;
+	}
 	if (ring)
 		begin(ring, 1);
 	else
@@ -310,11 +288,21 @@ static bool is_told(const struct aw_host_ring *ring, unsigned int side)
 	return atomic_load_explicit(&control->bells_told[side], memory_order_acquire) != 0;
 }
 
-static bool make_bells(struct aw_host_ring *ring)
+bool aw_host_ring_count_bell(struct aw_host_ring *ring)
 {
 	struct control *control = ring->base;
 	struct aw_bells_name names[2];
 
+	if (ring->bells.own >= 0)
+		return false;
+	if (ring->peer_pid) {
+		if (ring->bells_by_tcp > 0 || !is_told(ring, 0))
+			return false;
+		ring->bells_by_tcp = 1;
+		/* The peer may change the names meanwhile: they are copied before they are judged. It tries once. */
+		memcpy(names, control->bells, sizeof(names));
+		return aw_bells_open(&ring->bells, ring->peer_pid, names);
+	}
 	if (++ring->bells_by_tcp != AW_HOST_BELLS_BY_TCP)
 		return false;
 	aw_bells_make(&ring->bells, names);
@@ -322,26 +310,6 @@ static bool make_bells(struct aw_host_ring *ring)
 		return false;
 	memcpy(control->bells, names, sizeof(names));
 	return true;
-}
-
-/* The peer may change the names meanwhile: they are copied before they are judged. It tries once. */
-static bool open_bells(struct aw_host_ring *ring)
-{
-	const struct control *control = ring->base;
-	struct aw_bells_name names[2];
-
-	if (ring->bells_by_tcp > 0 || !is_told(ring, 0))
-		return false;
-	ring->bells_by_tcp = 1;
-	memcpy(names, control->bells, sizeof(names));
-	return aw_bells_open(&ring->bells, ring->peer_pid, names);
-}
-
-bool aw_host_ring_count_bell(struct aw_host_ring *ring)
-{
-	if (ring->bells.own >= 0)
-		return false;
-	return ring->peer_pid ? open_bells(ring) : make_bells(ring);
 }
 
 void aw_host_ring_tell_bells(struct aw_host_ring *ring)

@@ -9,15 +9,6 @@
 
 #include <stdbool.h>
 
-static enum aw_stat_path path_of(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
-{
-	if (qp->ud)
-		return AW_STAT_PATH_UDP;
-	if (qp->fd < 0)
-		return AW_STAT_PATH_NONE;
-	return !qp->in->is_socket && !qp->out->is_socket ? AW_STAT_PATH_MEMORY : AW_STAT_PATH_TCP;
-}
-
 void aw_stat_write_qp(const struct aw_uqp *qp)
 {
 	uint32_t state = qp->ud ? (uint32_t)qp->ud->state : (uint32_t)qp->core.state;
@@ -31,8 +22,17 @@ void aw_stat_write_qp(const struct aw_uqp *qp)
 
 void aw_stat_write_path(const struct aw_uqp *qp)
 {
-	if (qp->stat)
-		aw_stat_set16(&qp->stat->qp.path, path_of(qp));
+	enum aw_stat_path path = AW_STAT_PATH_TCP;
+
+	if (!qp->stat)
+		return;
+	if (qp->ud)
+		path = AW_STAT_PATH_UDP;
+	else if (qp->fd < 0)
+		path = AW_STAT_PATH_NONE;
+	else if (!qp->in->is_socket && !qp->out->is_socket)
+		path = AW_STAT_PATH_MEMORY;
+	aw_stat_set16(&qp->stat->qp.path, path);
 }
 
 void aw_stat_init(struct aw_uqp *qp)
@@ -74,19 +74,14 @@ void aw_stat_stream_begun(struct aw_uqp *qp, const struct sockaddr_storage *peer
 	aw_stat_add(&row->streams, 1);
 }
 
-/* RFC 5044 7.1.2 rule 4: a responder sends none before a valid FPDU has arrived. */
-static bool has_sent_terminate(const struct aw_qp *core)
-{
-	return core->term_len > 0 && !core->term_due &&
-	       (core->stream.initiator || core->peer_ready);
-}
-
 void aw_stat_stream_ended(struct aw_uqp *qp)
 {
 	const struct aw_qp *core = &qp->core;
 	bool received = core->peer_error != AW_OK;
 	bool crc = !received && core->error == AW_E_MPA_CRC;
-	bool sent = !received && has_sent_terminate(core);
+	/* RFC 5044 7.1.2 rule 4: a responder sends no Terminate before a valid FPDU has arrived. */
+	bool sent = !received && core->term_len > 0 && !core->term_due &&
+		    (core->stream.initiator || core->peer_ready);
 
 	if (!qp->stat)
 		return;

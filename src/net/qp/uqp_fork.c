@@ -54,21 +54,6 @@ static void leave_streams(void)
 	aw_close_now(none);
 }
 
-/* Threads that only the parent has may hold these locks for ever; the child may still destroy what they guard. */
-static void renew_locks(void)
-{
-	uint32_t end = aw_table_end(qps);
-	struct aw_uqp *qp;
-
-	for (uint32_t at = 0; (qp = aw_table_walk(qps, &at, end)); aw_table_put(qps, at++)) {
-		pthread_mutex_init(&qp->lock, NULL);
-		pthread_cond_init(&qp->delivered, NULL);
-		qp->delivering = false;
-		aw_cq_renew_locks(qp->attr.send_cq);
-		aw_cq_renew_locks(qp->attr.recv_cq);
-	}
-}
-
 static void fork_child(void) AW_RELEASE(qps->lock, aw_serving_list_lock)
 {
 	aw_capture_fork_child();
@@ -76,7 +61,17 @@ static void fork_child(void) AW_RELEASE(qps->lock, aw_serving_list_lock)
 	aw_serving_fork_child();
 	aw_deferral_fork_child();
 	aw_table_fork_child(qps);
-	renew_locks();
+	uint32_t end = aw_table_end(qps);
+	struct aw_uqp *qp;
+
+	/* Threads that only the parent has may hold these locks for ever; the child may still destroy what they guard. */
+	for (uint32_t at = 0; (qp = aw_table_walk(qps, &at, end)); aw_table_put(qps, at++)) {
+		pthread_mutex_init(&qp->lock, NULL);
+		pthread_cond_init(&qp->delivered, NULL);
+		qp->delivering = false;
+		aw_cq_renew_locks(qp->attr.send_cq);
+		aw_cq_renew_locks(qp->attr.recv_cq);
+	}
 	leave_streams();
 }
 

@@ -106,30 +106,25 @@ static bool tick_qp(struct aw_uqp *qp, uint32_t *due) AW_REQUIRES(aw_serving_lis
 	return stays;
 }
 
-/* Gives the list's lock back meanwhile: a QP that is served may end and leave the list. */
-static void look_around(void) AW_REQUIRES(aw_serving_list_lock)
+/* Returns the next time, or 0 when no QP is away. */
+static uint64_t tick(uint64_t now_ns)
 {
 	struct aw_uqp *qp;
 	uint32_t due, stay = 0;
 
-	for (; looks_due > 0 && stay < LOOKS_MAX && (qp = aw_serving_to_look_at()); looks_due--) {
-		stay += tick_qp(qp, &due);
-		if (due == AW_TABLE_NONE)
-			continue;
-		aw_serving_unlock();
-		aw_uqp_on_wake(due);
-		aw_serving_lock();
-	}
-}
-
-/* Returns the next time, or 0 when no QP is away. */
-static uint64_t tick(uint64_t now_ns)
-{
 	(void)now_ns;
 	aw_serving_lock();
 	if (aw_serving_count_ticks())
 		looks_due = aw_serving_count();
-	look_around();
+	for (; looks_due > 0 && stay < LOOKS_MAX && (qp = aw_serving_to_look_at()); looks_due--) {
+		stay += tick_qp(qp, &due);
+		if (due == AW_TABLE_NONE)
+			continue;
+		/* A QP that is served may end and leave the list. */
+		aw_serving_unlock();
+		aw_uqp_on_wake(due);
+		aw_serving_lock();
+	}
 	bool more = aw_serving_count() > 0;
 
 	aw_serving_unlock();

@@ -54,25 +54,19 @@ void aw_uqp_starve(struct aw_uqp *qp)
 		qp->starved = true;
 }
 
-static void use_once(struct aw_uqp *qp, struct aw_stage *stage) AW_REQUIRES(qp->lock)
-{
-	size_t used;
-
-	if (aw_capture_is_asked(qp))
-		aw_capture_in(qp, stage->buf, stage->len);
-	used = aw_rx_octets(&qp->core, stage->buf, stage->len);
-	stage->len -= used;
-	if (stage->len > 0 && used > 0)
-		memmove(stage->buf, stage->buf + used, stage->len);
-}
-
 /* Behind the peer's last FPDU over TCP its bytes there are bells. */
 void aw_uqp_use(struct aw_uqp *qp, struct aw_stage *stage)
 {
 	bool by_socket = qp->in->is_socket;
 
 	do {
-		use_once(qp, stage);
+		if (aw_capture_is_asked(qp))
+			aw_capture_in(qp, stage->buf, stage->len);
+		size_t used = aw_rx_octets(&qp->core, stage->buf, stage->len);
+
+		stage->len -= used;
+		if (stage->len > 0 && used > 0)
+			memmove(stage->buf, stage->buf + used, stage->len);
 	} while (aw_move_take(qp) && qp->in->is_socket);
 	if (by_socket && !qp->in->is_socket)
 		stage->len = 0;

@@ -421,21 +421,17 @@ static void end_overflowed(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	transmit(qp);
 }
 
-/*
- * The peer has broken a rule, and the program is notified in either persona. No Terminate goes out: where the peer's
- * positions lie there is no place to write it.
- */
-static void end_broken(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
-{
-	qp->reset_seen = true;
-	aw_qp_abort(&qp->core, AW_E_RDMAP_STREAM_CATASTROPHIC);
-}
-
 /* Follows the core's state with the socket. */
 static void settle(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
-	if (aw_carrier_is_broken(qp) && !qp->lost)
-		end_broken(qp);
+	/*
+	 * The peer has broken a rule, and the program is notified in either persona. No Terminate goes out: where the
+	 * peer's positions lie there is no place to write it.
+	 */
+	if (aw_carrier_is_broken(qp) && !qp->lost) {
+		qp->reset_seen = true;
+		aw_qp_abort(&qp->core, AW_E_RDMAP_STREAM_CATASTROPHIC);
+	}
 	if (aw_uqp_has_overflowed(qp) && qp->core.state < AW_QP_TERMINATE)
 		end_overflowed(qp);
 	if (qp->lost && qp->fd >= 0)

@@ -22,17 +22,6 @@ _Static_assert(sizeof(struct aw_iov) == sizeof(struct iovec) &&
 		       offsetof(struct aw_iov, len) == offsetof(struct iovec, iov_len),
 	       "aw_iov is passed to sendmsg as iovec");
 
-/*
- * RFC 5044 3: a change of the path is followed, but not at the cost of a system call for each FPDU.
- */
-static void follow_path(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
-{
-	if (qp->core.tx_pos - qp->emss_pos < EMSS_BYTES)
-		return;
-	qp->emss_pos = qp->core.tx_pos;
-	aw_qp_set_emss(&qp->core, qp->out->segment_size(qp));
-}
-
 /* Puts the FPDUs that are due now into the batch. False when there are none. */
 static bool fill(struct aw_uqp *qp, struct aw_batch *batch) AW_REQUIRES(qp->lock)
 {
@@ -45,7 +34,11 @@ static bool fill(struct aw_uqp *qp, struct aw_batch *batch) AW_REQUIRES(qp->lock
 	uint64_t pos = qp->core.tx_pos;
 	bool last = aw_move_fill(qp, &out);
 
-	follow_path(qp);
+	/* RFC 5044 3: a change of the path is followed, but not at the cost of a system call for each FPDU. */
+	if (qp->core.tx_pos - qp->emss_pos >= EMSS_BYTES) {
+		qp->emss_pos = qp->core.tx_pos;
+		aw_qp_set_emss(&qp->core, qp->out->segment_size(qp));
+	}
 	while (!last && out.octets < AW_BATCH_BYTES && aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
 		;
 	qp->touched |= qp->core.tx_used;
