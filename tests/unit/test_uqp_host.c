@@ -1,30 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A QP whose stream goes through memory, with a raw peer at the other end of memory and socket that does what no anywarp
 // would: its QP ends, with an event, and nothing else does. All of it with pipes for the bells, and without.
+#include "../lib/host_scene.h"
 #include "../lib/until.h"
-#include "../lib/uqp_pair.h"
 #include "base/clock.h"
 #include "core/tx.h"
-#include "net/progress/engine.h"
 #include "net/qp/cq_poll.h"
 #include "net/qp/uqp_progress.h"
 #include "net/qp/uqp_sock.h"
-#include "wire/ddp.h"
 #include "wire/fpdu.h"
 #include "wire/octets.h"
-#include "wire/rdmap.h"
 
-#include <arpa/inet.h>
 #include <poll.h>
-#include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -32,170 +22,6 @@
 #define SCRIBBLES 300 /* streams that end so */
 #define WAIT_MS 20000
 #define OTHERS 20
-
-/* e is the responder; the raw peer has the rest. */
-struct scene {
-	struct end e;
-	int pd;
-	int fd, far_fd;
-	struct aw_host_ring *ring;
-	uint32_t msn;
-	struct aw_bells taken[AW_BELLS_MAX]; /* so that none are left for the two ends */
-	int taken_count;
-};
-
-static void join_sockets(int fd[2])
-{
-	struct sockaddr_in addr = { .sin_family = AF_INET,
-				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(addr);
-	int lfd = socket(AF_INET, SOCK_STREAM, 0);
-
-	assert_int_equal(bind(lfd, (struct sockaddr *)&addr, len), 0);
-	assert_int_equal(listen(lfd, 1), 0);
-	getsockname(lfd, (struct sockaddr *)&addr, &len);
-	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(connect(fd[0], (struct sockaddr *)&addr, len), 0);
-	fd[1] = accept(lfd, NULL, NULL);
-	close(lfd);
-}
-
-/* As after a move: the responder has heard of a verdict for its memory. */
-static void begin(struct scene *s)
-{
-	struct aw_stream stream = { .crc = true, .ird = 4, .ord = 4 };
-	uint8_t hello[AW_HOST_HELLO_LEN], verdict[AW_HOST_VERDICT_LEN];
-	const char *cause;
-	struct aw_host_ring *ring = aw_host_ring_make(hello, &cause);
-	int fd[2];
-
-	assert_non_null(ring);
-	s->ring = aw_host_ring_open(hello, verdict, &cause);
-	assert_non_null(s->ring);
-	assert_int_equal(aw_host_ring_decide(ring, verdict), AW_HOST_RING);
-	join_sockets(fd);
-	s->fd = fd[0];
-	s->far_fd = fd[1];
-	s->msn = 1;
-	s->e = (struct end){ 0 };
-	end_make(&s->e, &s->pd, NULL);
-	assert_int_equal(aw_uqp_attach(s->e.qp, fd[1], &stream), 0);
-	end_move(&s->e, ring);
-}
-
-static bool has_pipes(struct scene *s)
-{
-	bool has;
-
-	pthread_mutex_lock(&s->e.qp->lock);
-	has = s->e.qp->ring->bells.own >= 0;
-	pthread_mutex_unlock(&s->e.qp->lock);
-	return has;
-}
-
-/* Rings over TCP until the QP has told of its pipes; the peer opens them then. */
-static void meet_pipes(struct scene *s)
-{
-	int unread;
-
-	while (!aw_host_ring_count_bell(s->ring)) {
-		assert_int_equal(write(s->fd, "", 1), 1);
-		do {
-			assert_int_equal(ioctl(s->far_fd, FIONREAD, &unread), 0);
-			sched_yield();
-		} while (unread > 0);
-	}
-	aw_host_ring_tell_bells(s->ring);
-	assert_true(has_pipes(s));
-}
-
-static void join(struct scene *s)
-{
-	begin(s);
-	assert_false(has_pipes(s));
-	if (s->taken_count == 0)
-		meet_pipes(s);
-}
-
-static void part(struct scene *s)
-{
-	close(s->fd);
-	aw_host_ring_free(s->ring);
-	end_destroy(&s->e);
-}
-
-static int setup(void **state)
-{
-	struct scene *s = calloc(1, sizeof(*s));
-
-	assert_int_equal(aw_engine_get(), 0);
-	*state = s;
-	return 0;
-}
-
-static int setup_without_pipes(void **state)
-{
-	struct aw_bells_name names[2];
-	struct scene *s;
-
-	setup(state);
-	s = *state;
-	while (s->taken_count < (int)aw_bells_places())
-		aw_bells_make(&s->taken[s->taken_count++], names);
-	return s->taken[s->taken_count - 1].own < 0;
-}
-
-static int teardown(void **state)
-{
-	struct scene *s = *state;
-
-	pair_start_progress();
-	while (s->taken_count > 0)
-		aw_bells_close(&s->taken[--s->taken_count]);
-	aw_engine_put();
-	free(*state);
-	return 0;
-}
-
-static void ring_bell(struct scene *s)
-{
-	ssize_t sent;
-
-	if (aw_host_ring_ring(s->ring))
-		return;
-	sent = send(s->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	(void)sent;
-}
-
-/* The FPDU of a Send of len octets, of which no bell tells; at most so many of its own go into the ring. */
-static void put_quietly(struct scene *s, size_t len, size_t most)
-{
-	const struct ddp_hdr hdr = {
-		.last = true, .ulp_ctrl = rdmap_ctrl(RDMAP_SEND), .qn = DDP_QN_SEND, .msn = s->msn++
-	};
-	size_t size = fpdu_size(DDP_UNTAGGED_LEN + len);
-
-	assert_true(aw_duplex_room(&s->ring->duplex) >= size);
-	uint8_t *at = aw_duplex_tx(&s->ring->duplex);
-
-	memset(at, 0, size);
-	put_be16(at, (uint16_t)(DDP_UNTAGGED_LEN + len));
-	memset(at + FPDU_LEN_FIELD + ddp_put(&hdr, at + FPDU_LEN_FIELD), 0x5a, len);
-	aw_duplex_produce(&s->ring->duplex, size < most ? size : most);
-}
-
-static void put_send(struct scene *s, size_t len, size_t most)
-{
-	put_quietly(s, len, most);
-	ring_bell(s);
-}
-
-static void post_recv(struct scene *s, uint32_t len)
-{
-	struct aw_sge sge = end_sge(&s->e, 0, len);
-
-	assert_int_equal(aw_uqp_recv(s->e.qp, 1, &sge, 1), 0);
-}
 
 static void assert_received(struct scene *s, uint32_t len)
 {
@@ -229,39 +55,6 @@ static void uqp_host__a_send(void **state)
 	assert_false(aw_stream_crc_in(&s->e.qp->core.stream));
 	pthread_mutex_unlock(&s->e.qp->lock);
 	assert_true(has_pipes(s) == (s->taken_count == 0));
-	part(s);
-}
-
-static struct scene
-	*sends_meanwhile; /* one Send of 1000 octets, while the thread has given its CPU away */
-
-int sched_yield(void)
-{
-	struct scene *s = sends_meanwhile;
-
-	sends_meanwhile = NULL;
-	if (s)
-		put_quietly(s, 1000, SIZE_MAX);
-	return (int)syscall(SYS_sched_yield);
-}
-
-/* A poll that gave the CPU away tells what came meanwhile. */
-static void uqp_host__a_send_while_a_poll_waits_for_the_cpu(void **state)
-{
-	struct scene *s = *state;
-	struct aw_cq_entry entry;
-	int n;
-
-	join(s);
-	pair_stop_progress();
-	post_recv(s, 1000);
-	sends_meanwhile = s;
-	do
-		n = aw_cq_poll(&s->e.cq, &entry, 1);
-	while (sends_meanwhile);
-	assert_int_equal(n, 1);
-	assert_int_equal(entry.cqe.byte_len, 1000);
-	pair_start_progress();
 	part(s);
 }
 
@@ -597,8 +390,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(uqp_host__a_send, setup, teardown),
-		cmocka_unit_test_setup_teardown(uqp_host__a_send_while_a_poll_waits_for_the_cpu,
-						setup, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__a_send_to_one_of_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__a_turn_that_is_due_outlives_a_post, setup,
 						teardown),
