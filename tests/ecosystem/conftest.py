@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Runs each test in the personas it names, and leaves a row for each in build/*/ecosystem for table.py:
 the marks `program(NAME)` and `personas(NAME, ...)` say where it belongs. ctest sets ANYWARP_BUILD, and ANYWARP_TEST_HOSTS=2
-for the clients of the tests to be on a second host."""
+for the clients of the tests to be on a second host, ANYWARP_TEST_CHECKED=1 for all programs to run under `anywarp check`."""
 
 import json
 import os
@@ -29,6 +29,7 @@ OUTCOMES = []
 def pytest_configure(config):
     config.addinivalue_line("markers", "program(name): the table's row")
     config.addinivalue_line("markers", "personas(name, ...): where it runs; both if not said")
+    config.addinivalue_line("markers", "reports(rule, ...): what `anywarp check` rightly says of its programs, besides risks")
     config.addinivalue_line("markers", "one_host: nothing in it has two ends")
     config.addinivalue_line("markers", "fails_between_hosts(reason): it passes within one host alone")
 
@@ -73,12 +74,25 @@ def far():
     made.close()
 
 
+def judge_reports(request, made):
+    """What `anywarp check` reports of a program is looked at by hand, told in docs/check.md, and named by the mark."""
+    told = made.reports_read()
+    with open(BUILD / "ecosystem" / "reports.jsonl", "a", encoding="utf-8") as file:
+        for report in told:
+            file.write(json.dumps({"test": request.node.nodeid, **report}) + "\n")
+    mark = request.node.get_closest_marker("reports")
+    new = [report for report in told if report["level"] == "error" and report["rule"] not in (mark.args if mark else ())]
+    assert not new, json.dumps(new, indent=1)
+
+
 @pytest.fixture
 def scene(persona, tmp_path, request, far):
     made = scenes.Scene(persona, BUILD, tmp_path, far)
     request.node.told = made.report
     yield made
     made.close()
+    if scenes.CHECKED:
+        judge_reports(request, made)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -101,7 +115,7 @@ def row(item, persona, report):
 
 
 def pytest_sessionfinish(session):
-    if OUTCOMES and not session.config.getoption("collectonly"):
+    if OUTCOMES and not scenes.CHECKED and not session.config.getoption("collectonly"):
         folder = BUILD / "ecosystem"
         folder.mkdir(exist_ok=True)
         name = pathlib.Path(session.config.args[0].split("::")[0]).stem + "_two_hosts" * TWO_HOSTS

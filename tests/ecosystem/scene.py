@@ -4,10 +4,12 @@ judge of what went over the wire. The network namespace is this test file's alon
 its kernel counted is what these programs sent. Where there is a second host (hosts.py), clients run there."""
 
 import contextlib
+import json
 import os
 import pathlib
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 
@@ -18,7 +20,8 @@ import program
 import tap
 
 HERE = pathlib.Path(__file__).resolve().parent
-SECONDS_MAX = program.SECONDS_MAX
+CHECKED = os.environ.get("ANYWARP_TEST_CHECKED") == "1"  # every program runs under `anywarp check`
+SECONDS_MAX = program.SECONDS_MAX * (4 if CHECKED else 1)
 PERSONAS = ("iwarp", "roce")
 
 
@@ -89,6 +92,7 @@ class Scene:
         self.client_address = hosts.ADDRESS if far else self.address
         self.wire = Wire(far)
         self.programs = []
+        self.reports = []  # of each program under the checker, a file
 
     def port(self):
         return program.free_port()
@@ -100,7 +104,10 @@ class Scene:
     def prefix(self, *options):
         """What a user writes before a program; the iwarp persona needs no word."""
         chosen = [] if self.persona == "iwarp" else ["--persona", self.persona]
-        return [self.anywarp, "run", *chosen, *options, "--"]
+        if not CHECKED:
+            return [self.anywarp, "run", *chosen, *options, "--"]
+        self.reports.append(self.folder / f"reports-{len(self.reports)}.json")
+        return [self.anywarp, "check", "--exit-code", "0", "--json", str(self.reports[-1]), *chosen, *options, "--"]
 
     def start(self, line, options=(), plain=False, far=False, **env):
         """A command line, split as a shell would, or a list; plain: without anywarp; far: on the second host, if there is one."""
@@ -167,10 +174,16 @@ class Scene:
     def carried_datagrams(self, least):
         assert self.wire.datagrams() >= least, f"only {self.wire.datagrams()} datagrams were sent"
 
+    def reports_read(self):
+        """What `anywarp check` says of the programs that ended by themselves or by SIGTERM."""
+        return [report for file in self.reports if file.exists() and file.stat().st_size for report in json.loads(file.read_text())]
+
     def report(self):
         return "\n".join(started.report() for started in self.programs)
 
     def close(self):
         for started in reversed(self.programs):
+            if CHECKED:  # so that it leaves its reports
+                started.kill(signal.SIGTERM)
             started.close()
         self.wire.close()

@@ -25,6 +25,7 @@ OPTIONS = pytest.mark.parametrize("options, octets", [("-b 65536", 2 * 100 * 655
 
 @pytest.mark.program("uDAPL: dtest over rdma_cm (cma)")
 @OPTIONS
+@pytest.mark.reports("mr-deregistered")
 def test_over_rdma_cm(scene, options, octets):
     dtest(scene, "cma", options, octets)
 
@@ -32,5 +33,6 @@ def test_over_rdma_cm(scene, options, octets):
 @pytest.mark.program("uDAPL: dtest over sockets (scm)")
 @pytest.mark.personas("roce")
 @OPTIONS
+@pytest.mark.reports("mr-deregistered")
 def test_over_sockets(scene, options, octets):
     dtest(scene, "scm", options, octets)

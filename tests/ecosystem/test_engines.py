@@ -68,12 +68,14 @@ def test_mooncake_bench(scene, operation):
 
 
 @pytest.mark.program("NIXL (UCX backend)")
+@pytest.mark.reports("qp-destroyed")
 def test_nixl(scene):
     need_engine("nixl")
     both_ends(scene, "move_nixl.py", LD_PRELOAD=scene.library("libibverbs.so.1"), **NIXL)
 
 
 @pytest.mark.program("InfiniStore")
+@pytest.mark.reports("lkey-unknown")
 def test_infinistore(scene):
     need_engine("infinistore")
     port = scene.port()
@@ -89,6 +91,7 @@ def test_infinistore(scene):
 
 
 @pytest.mark.program("async-rdma (a Rust crate)")
+@pytest.mark.reports("leak")
 def test_async_rdma(scene):
     if not BLOCKS_RS.exists():
         skip_uninstalled("async-rdma", BLOCKS_RS_LOG, "error")

@@ -18,6 +18,7 @@ def job(scene, name, verb, port, words):
 
 
 @pytest.mark.parametrize("verb", ["write", "read", "send"])
+@pytest.mark.reports("registered-freed")
 def test_verb(scene, verb):
     port = scene.port()
     server_verb = {"send": "recv"}.get(verb, verb)

@@ -12,6 +12,7 @@ RANKS = 3
 
 @pytest.mark.program("Gloo (ibverbs)")
 @pytest.mark.personas("roce")
+@pytest.mark.reports("source-changed", "registered-freed")
 def test_collectives(scene):
     if not pathlib.Path("/usr/include/gloo/transport/ibverbs/device.h").exists():
         pytest.skip("not installed: libgloo-dev")

@@ -77,6 +77,7 @@ def target(scene):
     os.kill(made.process.pid, signal.SIGKILL)
 
 
+@pytest.mark.reports("leak")
 def test_inquiry_and_capacity(scene, target):
     assert "VIRTUAL-DISK" in scene.run(f"iscsi-inq -i {INITIATOR} {target.url('iser')}", far=True)
     printed = scene.run(f"iscsi-readcapacity16 -i {INITIATOR} {target.url('iser')}", far=True)
@@ -91,6 +92,7 @@ def run_suite(scene, line):
     return started.output()
 
 
+@pytest.mark.reports("leak")
 def test_iscsi_test_cu(scene, target):
     if subprocess.run([*FIFO.split(), "true"], check=False, capture_output=True).returncode:
         pytest.skip("no SCHED_FIFO is allowed here (chrt), and without it libiscsi may crash")
@@ -109,6 +111,7 @@ def test_iscsi_test_cu(scene, target):
     scene.carried(connections=len(SUITES))
 
 
+@pytest.mark.reports("leak")
 def test_iscsi_perf(scene, target):
     printed = scene.run(f"iscsi-perf -i {INITIATOR} -b 64 -m 8 -t 2 -x 1 {target.url('iser')}", far=True)
     assert re.search(r"iops average [1-9]", printed) and "finished" in printed
@@ -123,6 +126,7 @@ def random_file(path, octets):
     return path
 
 
+@pytest.mark.reports("leak")
 def test_a_gigabyte_is_copied_and_compared(scene, target):
     program = scene.compiled("cc -O1 -Wall", "iscsi_copy.c", "-liscsi")
     source = random_file(scene.folder / "source", COPY_OCTETS)

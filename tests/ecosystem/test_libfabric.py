@@ -18,6 +18,7 @@ def test_fi_info(scene, provider):
 
 @pytest.mark.parametrize("options", ["-I 20", "-I 3 -S all"])
 @pytest.mark.parametrize("provider", ENDS)
+@pytest.mark.reports("status-ignored", "leak")
 def test_fi_pingpong(scene, provider, options):
     """-c compares every octet that came."""
     port = scene.port()

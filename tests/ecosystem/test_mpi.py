@@ -47,6 +47,7 @@ def run(scene, launcher, compiler, kind, seconds=SECONDS_MAX, **env):
 
 
 @in_libfabric
+@pytest.mark.reports("registered-freed", "leak")
 def test_openmpi_over_libfabric(scene):
     run(scene, OFI, "mpicc.openmpi", "point")
 
@@ -54,6 +55,7 @@ def test_openmpi_over_libfabric(scene):
 @in_libfabric
 @pytest.mark.personas("roce")
 @pytest.mark.parametrize("kind", ("collective", "onesided"))
+@pytest.mark.reports("leak")
 def test_openmpi_over_libfabric_synchronous(scene, kind):
     run(scene, OFI, "mpicc.openmpi", kind)
 
@@ -71,6 +73,7 @@ def test_openmpi_over_libfabric_hangs(scene, kind):
 @pytest.mark.program("Open MPI over UCX")
 @pytest.mark.personas("roce")
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.reports("sink-written", "memory-freed", "qp-destroyed", "registered-freed")
 def test_openmpi_over_ucx(scene, kind):
     run(scene, UCX, "mpicc.openmpi", kind, **UCX_ENV)
 
@@ -78,6 +81,7 @@ def test_openmpi_over_ucx(scene, kind):
 @pytest.mark.program("MPICH over UCX")
 @pytest.mark.personas("roce")
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.reports("sink-written", "memory-freed", "qp-destroyed", "registered-freed")
 def test_mpich_over_ucx(scene, kind):
     run(scene, "mpiexec.hydra", "mpicc.mpich", kind, MPIR_CVAR_CH4_SHM_POSIX_TOPO_ENABLE=0,
         MPIR_CVAR_NOLOCAL=1, **UCX_ENV)

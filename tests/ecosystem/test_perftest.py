@@ -50,6 +50,7 @@ def judge(line, rows):
 
 @with_cm
 @pytest.mark.parametrize("line", LINES)
+@pytest.mark.reports("source-changed", "sink-written", "overlap", "wakeup-lost", "leak")
 def test_with_rdma_cm(scene, line):
     octets = judge(line, perftest(scene, f"{line} -R"))
     scene.carried(octets=octets)
@@ -58,6 +59,7 @@ def test_with_rdma_cm(scene, line):
 @without_cm
 @only_roce
 @pytest.mark.parametrize("line", LINES)
+@pytest.mark.reports("overlap", "qp-destroyed", "wakeup-lost", "leak")
 def test_without_rdma_cm(scene, line):
     octets = judge(line, perftest(scene, line))
     scene.carried(octets=octets)
@@ -66,6 +68,7 @@ def test_without_rdma_cm(scene, line):
 @without_cm_ud
 @only_roce
 @pytest.mark.parametrize("line", ["ib_send_lat -c UD -s 64 -n 200", "ib_send_bw -c UD -s 1024 -n 200"])
+@pytest.mark.reports("overlap", "leak")
 def test_datagrams(scene, line):
     judge(line, perftest(scene, line))
     scene.carried_datagrams(200)
@@ -75,6 +78,7 @@ def test_datagrams(scene, line):
 @pytest.mark.parametrize("test", ["rc_lat", "rc_bw", "rc_bi_bw", "rc_rdma_read_lat", "rc_rdma_read_bw",
                                   "rc_rdma_write_lat", "rc_rdma_write_bw", "ver_rc_compare_swap",
                                   "ver_rc_fetch_add"])
+@pytest.mark.reports("overlap", "mr-deregistered", "wakeup-lost", "leak")
 def test_qperf_with_rdma_cm(scene, test):
     qperf(scene, f"-cm 1 {test}")
     scene.carried()
@@ -86,6 +90,7 @@ def test_qperf_with_rdma_cm(scene, test):
 @pytest.mark.parametrize("test", ["rc_lat", "rc_bw", "rc_bi_bw", "rc_rdma_read_lat", "rc_rdma_read_bw",
                                   "rc_rdma_write_lat", "rc_rdma_write_bw", "ver_rc_compare_swap",
                                   "ver_rc_fetch_add"])
+@pytest.mark.reports("overlap", "qp-destroyed", "wakeup-lost", "leak")
 def test_qperf(scene, test):
     """It exchanges LID and QPN alone."""
     qperf(scene, test)
@@ -96,6 +101,7 @@ def test_qperf(scene, test):
 @only_roce
 @by_lid
 @pytest.mark.parametrize("test", ["ud_lat", "-m 1K ud_bw", "-m 1K ud_bi_bw"])
+@pytest.mark.reports("overlap", "qp-destroyed", "wakeup-lost", "leak")
 def test_qperf_datagrams(scene, test):
     """Without -m the bandwidth tests send 2 KiB, whatever the MTU is: as on an adapter, whose active MTU
     is 1024 where the Ethernet's is 1500."""
@@ -107,6 +113,7 @@ def test_qperf_datagrams(scene, test):
 @only_roce
 @by_lid
 @pytest.mark.parametrize("test", ["ud_bw", "ud_bi_bw"])
+@pytest.mark.reports("overlap", "qp-destroyed", "wakeup-lost", "leak")
 def test_qperf_datagrams_in_jumbo_frames(scene, test):
     with scene.jumbo_frames():
         qperf(scene, test)

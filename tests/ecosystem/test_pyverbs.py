@@ -47,6 +47,8 @@ def listed(persona):
     return reasons, failing
 
 
+@pytest.mark.reports("sink-written", "overlap", "memory-freed", "mr-deregistered", "qp-destroyed", "wakeup-lost",
+                     "wrong-state", "sge-too-many", "lkey-unknown", "sge-outside-mr", "remote-access")
 def test_pyverbs(scene):
     results = scene.folder / "results.json"
     started = scene.start(["/usr/bin/python3", scenes.HERE / "pyverbs_run.py",

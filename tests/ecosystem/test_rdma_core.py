@@ -25,6 +25,7 @@ def test_rping_verifies(scene):
 
 @in_rdmacm_utils
 @pytest.mark.parametrize("options", ["-c 10 -C 20 -S 1000", "-c 5 -C 0"])
+@pytest.mark.reports("overlap")
 def test_ucmatose(scene, options):
     port = scene.port()
     server = scene.server(f"ucmatose -b {scene.address} -p {port} {options}", port)
@@ -107,6 +108,7 @@ def test_ibv_asyncwatch(scene):
 @pytest.mark.parametrize("line", [
     "ibv_rc_pingpong", "ibv_rc_pingpong -e", "ibv_rc_pingpong -s 1000003 -n 50",
     "ibv_rc_pingpong -N", "ibv_srq_pingpong -q 8", "ibv_srq_pingpong -e -q 16"])
+@pytest.mark.reports("overlap", "qp-destroyed", "wakeup-lost")
 def test_pingpong(scene, line):
     """-c compares every octet that came."""
     port = scene.port()
@@ -122,6 +124,7 @@ def test_pingpong(scene, line):
 @pytest.mark.program("ibverbs-utils: ibv_ud_pingpong")
 @only_roce
 @pytest.mark.parametrize("options", ["", "-e", "-s 1024 -n 200"])
+@pytest.mark.reports("overlap", "wakeup-lost")
 def test_ud_pingpong(scene, options):
     port = scene.port()
     server = scene.server(f"ibv_ud_pingpong -g 0 -c {options} -p {port}", port)
@@ -132,6 +135,7 @@ def test_ud_pingpong(scene, options):
 
 @in_datagrams
 @only_roce
+@pytest.mark.reports("overlap")
 def test_udaddy(scene):
     server = scene.start(f"udaddy -b {scene.address} -c 3 -C 20")
     server.wait_until(lambda: "udaddy: starting server" in server.output(), "its first line")
@@ -143,6 +147,7 @@ def test_udaddy(scene):
 
 @in_datagrams
 @only_roce
+@pytest.mark.reports("overlap", "qp-destroyed")
 def test_mckey(scene):
     receiver = scene.start(f"mckey -m 224.0.9.9 -b {scene.address} -c 2 -C 10")
     receiver.wait_output("joined dgid")

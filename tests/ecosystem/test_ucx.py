@@ -49,12 +49,14 @@ def perftest(scene, transport, options, size, **env):
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("test", TESTS)
+@pytest.mark.reports("source-changed", "sink-written", "memory-freed", "qp-destroyed", "registered-freed")
 def test_ucp(scene, transport, test):
     perftest(scene, transport, f"-t {test}", 8 if test in ATOMICS else 4096,
              UCX_TLS=TRANSPORTS[transport], UCX_NET_DEVICES="anywarp0:1")
 
 
 @pytest.mark.parametrize("transport, test, layout", layouts("rc", RC_LAYOUTS) + layouts("ud", UD_LAYOUTS))
+@pytest.mark.reports("source-changed", "sink-written", "memory-freed", "qp-destroyed", "registered-freed")
 def test_uct(scene, transport, test, layout):
     options = f"-d anywarp0:1 -x {transport}_verbs -t {test} -D {layout}"
     perftest(scene, transport, options, 8 if layout == "short" else 512)

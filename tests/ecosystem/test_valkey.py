@@ -22,6 +22,7 @@ def built(name):
 
 
 @pytest.mark.program("Valkey")
+@pytest.mark.reports("mr-deregistered", "leak")
 def test_valkey(scene):
     port = scene.port()
     module = f"{built('src/valkey-rdma.so')} port={port} bind={scene.address}"
