@@ -24,5 +24,5 @@ def expected(name):
 def place(report):
     """The innermost call of the program: its file's name and line. The inline functions of the headers are not its own."""
     frame = next(frame for frame in report["stack"]
-                 if frame.get("file") and not re.search(r"/(infiniband|rdma)/|/src/", frame["file"]))
+                 if frame.get("file") and not re.search(r"/(infiniband|rdma)/|(^|/)src/", frame["file"]))
     return pathlib.Path(frame["file"]).name, frame["line"]
