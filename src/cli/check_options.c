@@ -3,6 +3,7 @@
 #include "cli/check_options.h"
 
 #include "base/array.h"
+#include "base/setting.h"
 #include "base/slice.h"
 #include "check/base/settings.h"
 #include "check/report/suppress.h"
@@ -247,6 +248,23 @@ bool aw_check_options_parse(char **argv, struct check_options *options)
 	return *arg != NULL;
 }
 
+// Programs connect the QPs of such adapters by ibv_modify_qp as well, which anywarp's device takes in the roce persona alone.
+static bool set_persona(const struct check_options *options)
+{
+	const struct aw_like *like = options->like ? aw_like_find(options->like) : NULL;
+	const char *variable = aw_setting_name(AW_SETTING_PERSONA);
+
+	if (!like || like->transport == IBV_TRANSPORT_IWARP || options->launch.keeps_libraries ||
+	    getenv(variable))
+		return true;
+	fprintf(stderr, WHO ": note: %s is no iWARP adapter, so %s is roce\n", like->name,
+		variable);
+	if (setenv(variable, "roce", 1) == 0)
+		return true;
+	refuse("cannot set the environment: out of memory");
+	return false;
+}
+
 bool aw_check_options_export(const struct check_options *options)
 {
 	char list[AW_CHECK_TEXT_MAX], suppress[PATH_MAX] = "", why[AW_CHECK_WHY_MAX];
@@ -263,6 +281,8 @@ bool aw_check_options_export(const struct check_options *options)
 		       suppress);
 		return false;
 	}
+	if (!set_persona(options))
+		return false;
 
 	len = snprintf(list, sizeof(list), "rules=%s,explain=on,halt=%s,exit=%lu%s%s%s%s%s%s",
 		       options->is_explain ? "none"

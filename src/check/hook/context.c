@@ -97,6 +97,7 @@ void aw_hook_context(struct ibv_context *context)
 		return;
 	}
 	aw_object_put(shadow ? &shadow->object : NULL);
+	aw_like_show(context->device);
 	if (aw_real()->ibv_query_device(context, &attr) == 0 && aw_hook_like())
 		aw_like_limit_device(aw_hook_like(), &attr);
 	pthread_mutex_lock(&lock);

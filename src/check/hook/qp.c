@@ -162,7 +162,7 @@ static void modify_failed(struct ibv_qp *qp, struct aw_qp_shadow *shadow,
 	aw_object_name(&shadow->object, name);
 	facts->object = name;
 	facts->type = qp->qp_type;
-	facts->is_iwarp = qp->context->device->transport_type == IBV_TRANSPORT_IWARP;
+	facts->is_iwarp = aw_like_transport(qp->context->device) == IBV_TRANSPORT_IWARP;
 	facts->port_num = shadow->port;
 	facts->device = device ? &device->attr : NULL;
 	if (shadow->port && device && device->extended.query_port &&

@@ -2,6 +2,7 @@
 // Queries about devices, ports and objects. The model learns nothing from the answers; the plan of faults may refuse
 // them.
 #include "check/hook/ops.h"
+#include "check/hook/vary.h"
 
 #include <errno.h>
 
@@ -16,6 +17,8 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 		list = aw_real()->ibv_get_device_list(num_devices);
 	if (!list)
 		aw_hook_failed("ibv_get_device_list", errno);
+	for (int i = 0; list && list[i]; i++)
+		aw_like_show(list[i]);
 	aw_inside_leave();
 	return list;
 }

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "check/base/settings.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -29,6 +30,45 @@ const struct aw_like *aw_hook_like(void)
 {
 	pthread_once(&once, like_find);
 	return like;
+}
+
+/* anywarp's only device, and what it was before it showed another transport. */
+static struct {
+	pthread_mutex_t lock;
+	const struct ibv_device *device; /* NULL: none shows another one */
+	enum ibv_transport_type transport;
+} shown = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* rdma-core's libibverbs has no such function. */
+static bool device_is_anywarps(void)
+{
+	return dlsym(RTLD_DEFAULT, "avb_refusal_watch") != NULL;
+}
+
+void aw_like_show(struct ibv_device *device)
+{
+	const struct aw_like *adapter = aw_hook_like();
+
+	if (!adapter || !device_is_anywarps())
+		return;
+	pthread_mutex_lock(&shown.lock);
+	if (!shown.device) {
+		shown.device = device;
+		shown.transport = device->transport_type;
+		device->node_type = adapter->node;
+		device->transport_type = adapter->transport;
+	}
+	pthread_mutex_unlock(&shown.lock);
+}
+
+enum ibv_transport_type aw_like_transport(const struct ibv_device *device)
+{
+	enum ibv_transport_type transport;
+
+	pthread_mutex_lock(&shown.lock);
+	transport = shown.device == device ? shown.transport : device->transport_type;
+	pthread_mutex_unlock(&shown.lock);
+	return transport;
 }
 
 bool aw_like_allows(int err)

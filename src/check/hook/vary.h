@@ -10,6 +10,15 @@
 /* The adapter to be like, or NULL. A name that no adapter has is logged once, and then it is NULL. */
 const struct aw_like *aw_hook_like(void);
 
+/*
+ * A device that the program is about to see: anywarp's shows the adapter's node type and transport from now on, for nothing in
+ * anywarp reads them. rdma-core's librdmacm and providers choose their way by them, so devices of rdma-core stay as they are.
+ */
+void aw_like_show(struct ibv_device *device);
+
+/* The transport that the device has, whatever it shows. */
+enum ibv_transport_type aw_like_transport(const struct ibv_device *device);
+
 /* err of a check of vary/like.h: true for 0; else errno is set. */
 bool aw_like_allows(int err);
 
