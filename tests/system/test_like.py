@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""'anywarp check --like NAME' on programs that know nothing of it: the node type and the transport that they see."""
+"""'anywarp check --like NAME' on programs that know nothing of it: the node type and the transport that they see, and that rdma_cm
+works as before."""
 
 import os
 import pathlib
@@ -33,3 +34,12 @@ def test_the_device_shows_the_adapters_kind(adapter, kind, persona):
 def test_without_it_the_persona_decides(persona, kind):
     done = check("--vary", "1", "--persona", persona, "--", DEVICE)
     assert f"list: transport {kind[0]}, node {kind[1]}\n" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("persona", ["iwarp", "roce"])
+@pytest.mark.parametrize("adapter", ["mlx5", "irdma", "bnxt", "siw", "rxe"])
+def test_rdma_cm_connects(start, port, adapter, persona):
+    start.server("rping -s -a 127.0.0.1 -C 2", port)
+    done = check("--rules", "none", "--like", adapter, "--persona", persona, "--", "timeout", "20", "rping", "-c", "-a", "127.0.0.1",
+                 "-p", str(port), "-C", "2", "-v")
+    assert done.returncode == 0 and done.stdout.count("ping data: ") == 2, done.stderr

@@ -173,6 +173,18 @@ static void modify_failed(struct ibv_qp *qp, struct aw_qp_shadow *shadow,
 	aw_object_put(device ? &device->object : NULL);
 }
 
+/* The adapter's answer to the program's own call. librdmacm asks for what its own device has, as the adapter's would. */
+static int unlike_modify(const struct ibv_qp_attr *attr, int mask)
+{
+	const struct aw_like *like = aw_hook_like();
+	struct aw_stack stack;
+
+	if (!like || aw_inside_depth() > 1)
+		return 0;
+	aw_stack_take(&stack);
+	return aw_stack_is_library(&stack) ? 0 : aw_like_check_modify_qp(like, attr, mask);
+}
+
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct aw_explain_qp facts = { 0 };
@@ -185,9 +197,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		facts.state = aw_qp_state(shadow);
 		rd_atomic_judge(shadow, attr, mask);
 	}
-	err = aw_like_allows(aw_hook_like() ? aw_like_check_modify_qp(aw_hook_like(), attr, mask)
-					    : 0) &&
-			      aw_hook_may("ibv_modify_qp")
+	err = aw_like_allows(unlike_modify(attr, mask)) && aw_hook_may("ibv_modify_qp")
 		      ? aw_real()->ibv_modify_qp(qp, attr, mask)
 		      : errno;
 	if (err && shadow)
