@@ -21,6 +21,12 @@ def expected(name):
     return rules
 
 
+def options(name):
+    """The options of `anywarp check` that the program's comment asks for."""
+    text = (HERE / f"{name}.c").read_text()
+    return [word for words in re.findall(r"/\* WITH (.*) \*/", text) for word in words.split()]
+
+
 def place(report):
     """The innermost call of the program: its file's name and line. The inline functions of the headers are not its own."""
     frame = next(frame for frame in report["stack"]

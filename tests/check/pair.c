@@ -38,11 +38,18 @@ bool pair_wrong(int argc, char **argv)
 	return wrong;
 }
 
+static bool by_cm;
+
+void pair_by_cm(void)
+{
+	by_cm = true;
+}
+
 static bool by_modify_qp(void)
 {
 	const char *persona = getenv("ANYWARP_PERSONA");
 
-	return persona && !strcmp(persona, "roce");
+	return !by_cm && persona && !strcmp(persona, "roce");
 }
 
 struct rdma_cm_id *expect_event(struct pair *pair, enum rdma_cm_event_type type)

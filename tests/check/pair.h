@@ -55,6 +55,8 @@ struct pair {
 /* True for the argument "wrong", false for "right". From here on the program has half a minute. */
 bool pair_wrong(int argc, char **argv);
 
+/* From here on rdma_cm connects, whatever ANYWARP_PERSONA is: for rules about one of the two ends. */
+void pair_by_cm(void);
 /* In this order. The first opens a device and makes the PD, the second all that a has, but for a connection. */
 void pair_device(struct pair *pair);
 void pair_prepare(struct pair *pair);

@@ -10,7 +10,7 @@ import re
 import subprocess
 
 import pytest
-from corpus import FOUND, HERE, NAMES, RISKS, expected, place
+from corpus import FOUND, HERE, NAMES, RISKS, expected, options, place
 
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 ANYWARP = BUILD / "bin" / "anywarp"
@@ -34,13 +34,14 @@ def check(name, side, seed, folder):
     """The end of the program under `anywarp check`, and its reports."""
     reports = folder / "reports.json"
     vary = ["--vary", seed] if seed else []
-    end = run(ANYWARP, "check", *vary, "--json", reports, "--", BUILD / "tests" / "check" / name, side)
+    end = run(ANYWARP, "check", *vary, *options(name), "--json", reports, "--", BUILD / "tests" / "check" / name, side)
     return end, json.loads(reports.read_text())
 
 
 def test_every_rule_has_its_program():
     rules = re.findall(r"^\tAW_RULE_(\w+)", RULES.read_text(), re.M)
     assert {rule.lower() for rule in rules} <= set(NAMES)
+    assert options("passive_first") == ["--like", "irdma"]
     for name in NAMES:
         rule = next(rule for rule, lines in expected(name).items() if lines)
         assert name.startswith(rule.replace("-", "_")), f"{name}.c is about {rule}"

@@ -38,7 +38,7 @@ PROGRAMS = conftest.BUILD / "tests" / "check"
 def check(guest, name, side):
     """The exit status, what was said, and the reports."""
     said = guest.shell(f"""cd {guest.folder}
-TMPDIR=. PAIR_ADDRESS={guest.address} {ANYWARP} check --device system --json reports.json -- {PROGRAMS}/{name} {side} >said 2>&1
+TMPDIR=. PAIR_ADDRESS={guest.address} {ANYWARP} check --device system {' '.join(corpus.options(name))} --json reports.json -- {PROGRAMS}/{name} {side} >said 2>&1
 echo $?; cat reports.json; echo; cat said""")
     status, rest = said.split("\n", 1)
     reports, end = json.JSONDecoder().raw_decode(rest.lstrip())

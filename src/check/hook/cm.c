@@ -4,6 +4,7 @@
 #include "check/explain/explain.h"
 #include "check/faults/faults.h"
 #include "check/hook/hook.h"
+#include "check/hook/vary.h"
 #include "check/model/qp.h"
 #include "check/report/report.h"
 
@@ -213,12 +214,34 @@ int rdma_listen(struct rdma_cm_id *id, int backlog)
 							: -1);
 }
 
+/* The id's QP, or the one that the program has connected itself and names; the caller puts it. NULL: neither is known. */
+static struct aw_qp_shadow *accepting_qp(const struct rdma_cm_id *id,
+					 const struct rdma_conn_param *param)
+{
+	if (id->qp)
+		return aw_qp_get(id->qp);
+	if (!param || !id->verbs)
+		return NULL;
+	return (struct aw_qp_shadow *)aw_object_get_by_number(id->verbs, AW_KIND_QP, param->qp_num);
+}
+
 int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
+	struct aw_qp_shadow *qp = NULL;
+	int rc = -1;
+
 	aw_inside_enter();
 	depths_judge(id, param);
-	return connect_done("rdma_accept", id, param,
-			    aw_hook_may("rdma_accept") ? aw_real()->rdma_accept(id, param) : -1);
+	if (aw_hook_like() && aw_hook_like()->initiator_first)
+		qp = accepting_qp(id, param);
+	if (qp)
+		aw_qp_accepted(qp);
+	if (aw_hook_may("rdma_accept"))
+		rc = aw_real()->rdma_accept(id, param);
+	if (rc && qp)
+		aw_qp_accept_failed(qp);
+	aw_object_put(qp ? &qp->object : NULL);
+	return connect_done("rdma_accept", id, param, rc);
 }
 
 int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)

@@ -177,6 +177,18 @@ static void failure_judge(struct aw_qp_shadow *qp)
 		    why);
 }
 
+/* Tells the first send of a passive end that has received nothing. */
+static void passive_judge(struct aw_qp_shadow *qp)
+{
+	if (!qp->passive.is_set)
+		return;
+	qp->passive.is_set = false;
+	rule_report(
+		qp, AW_RULE_PASSIVE_FIRST, "the connection was accepted here", &qp->passive.stack,
+		"the passive end of a connection posts a send before it has polled a receive: an iWARP adapter of MPA revision 1 "
+		"may not send it before the first message of the other end has come");
+}
+
 static const char *state_name(enum ibv_qp_state state)
 {
 	static const char *const names[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
@@ -264,6 +276,7 @@ void aw_post_send_begin(struct aw_qp_shadow *qp, const struct ibv_send_wr *wr)
 	pthread_mutex_lock(&qp->lock);
 	state_judge(qp, IBV_QPS_RTS, "a send");
 	failure_judge(qp);
+	passive_judge(qp);
 	again_judge(qp, wr);
 	room_judge(qp, wr);
 	for (; wr; wr = wr->next) {

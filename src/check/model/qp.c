@@ -173,6 +173,20 @@ enum ibv_qp_state aw_qp_state(struct aw_qp_shadow *qp)
 	return attr.qp_state;
 }
 
+void aw_qp_accepted(struct aw_qp_shadow *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	aw_seen_set(&qp->passive);
+	pthread_mutex_unlock(&qp->lock);
+}
+
+void aw_qp_accept_failed(struct aw_qp_shadow *qp)
+{
+	pthread_mutex_lock(&qp->lock);
+	qp->passive.is_set = false;
+	pthread_mutex_unlock(&qp->lock);
+}
+
 void aw_qp_reset(struct aw_qp_shadow *qp)
 {
 	pthread_mutex_lock(&qp->lock);
@@ -180,6 +194,7 @@ void aw_qp_reset(struct aw_qp_shadow *qp)
 	aw_queue_clear(&qp->recvs);
 	qp->failed.is_set = false;
 	qp->accepted.is_set = false;
+	qp->passive.is_set = false;
 	qp->answered = 0;
 	pthread_mutex_unlock(&qp->lock);
 }
@@ -310,6 +325,7 @@ static void recv_completed(struct aw_qp_shadow *qp, const struct ibv_wc *wc)
 	qp_complete_recv(qp, wc);
 	if (wc->status != IBV_WC_SUCCESS)
 		return;
+	qp->passive.is_set = false;
 	aw_queue_answered(&qp->sends, qp->answered);
 	qp->answered = qp->sends.count;
 }

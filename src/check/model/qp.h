@@ -56,6 +56,8 @@ struct aw_qp_shadow {
 	struct aw_stack refused_posted;
 	unsigned
 		answered; /* the oldest sends, before the last receive that the program polled: the peer may have answered them */
+	struct aw_call_seen
+		passive; /* the accept of its connection, until the first receive completes; see aw_qp_accepted */
 	bool is_full; /* a post found no room, and no completion of a send was polled since */
 };
 
@@ -69,6 +71,13 @@ void aw_seen_set(struct aw_call_seen *seen);
 
 /* The state by ibv_query_qp; where that fails, the one that is known. */
 enum ibv_qp_state aw_qp_state(struct aw_qp_shadow *qp);
+
+/*
+ * The QP is about to become the passive end of a connection, on an adapter that sends nothing there before it has received (RFC
+ * 5044 7.1.2): an earlier send is told. The second takes that back where the accept failed.
+ */
+void aw_qp_accepted(struct aw_qp_shadow *qp);
+void aw_qp_accept_failed(struct aw_qp_shadow *qp);
 
 /* Tells what the destruction of the QP breaks; and forgets its WRs, as a reset does. */
 void aw_qp_end(struct aw_qp_shadow *qp);

@@ -121,6 +121,11 @@ const struct aw_rule_text aw_rule_texts[AW_RULES] = {
 				   "ibv_reg_mr(3), IBV_ACCESS_LOCAL_WRITE",
 				   "register the memory of receives, of RDMA Reads and of atomics with IBV_ACCESS_LOCAL_WRITE",
 				   0 },
+	[AW_RULE_PASSIVE_FIRST] = { "passive-first", 8,
+				    "the passive end of a connection sends before it has received",
+				    "RFC 5044 7.1.2, rule 4; RFC 6581 9.2 for two ends that both have the peer-to-peer model",
+				    "have the end that calls rdma_connect send first, and post at this end after the completion of a receive was polled",
+				    0 },
 	[AW_RULE_REMOTE_ACCESS] = { "remote-access", 9, "a peer's access was refused",
 				    "ibv_reg_mr(3), IBV_ACCESS_REMOTE_*; RFC 5040 7.2",
 				    "register the memory with the access that the peer needs, and send it address and rkey as they are, in a byte order that "

@@ -37,6 +37,7 @@ enum aw_rule {
 	AW_RULE_LKEY_UNKNOWN, /* no MR of the QP's PD has the lkey */
 	AW_RULE_SGE_OUTSIDE_MR,
 	AW_RULE_LOCAL_ACCESS, /* a sink in an MR without IBV_ACCESS_LOCAL_WRITE */
+	AW_RULE_PASSIVE_FIRST, /* the passive end sends before it has received: with --like of an iWARP adapter */
 	/* 9 */
 	AW_RULE_REMOTE_ACCESS, /* a peer's access was refused; told at the end that refuses it */
 	/* 10 */
