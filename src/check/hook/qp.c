@@ -9,6 +9,7 @@
 #include "check/report/report.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -398,24 +399,33 @@ int aw_op_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 	return err;
 }
 
-/* A list of receives of which the plan refuses one: the device gets those before it. */
+/* A list of receives of which the plan refuses one, or one has no room: the device gets those before it. */
 struct recv_cut {
 	struct ibv_recv_wr *last; /* before the refused one; NULL: that is the first */
-	struct ibv_recv_wr *stop; /* NULL: the plan refuses none */
+	struct ibv_recv_wr *stop; /* NULL: none is refused */
 	int err;
 };
 
-static struct recv_cut recvs_cut(const char *call, struct ibv_recv_wr *wr)
+static unsigned recvs_count(const struct ibv_recv_wr *wr)
 {
-	struct recv_cut cut = { NULL, NULL, 0 };
 	unsigned count = 0;
-	int accepted;
 
-	if (!aw_fault_planned())
-		return cut;
-	for (const struct ibv_recv_wr *at = wr; at; at = at->next)
+	for (; wr; wr = wr->next)
 		count++;
-	accepted = aw_hook_post(call, count, &cut.err);
+	return count;
+}
+
+/* room: how many receives of the list the queue takes. */
+static struct recv_cut recvs_cut(const char *call, struct ibv_recv_wr *wr, unsigned room)
+{
+	const unsigned count = recvs_count(wr), offered = count < room ? count : room;
+	struct recv_cut cut = { NULL, NULL, ENOMEM };
+	int accepted = -1;
+
+	if (aw_fault_planned())
+		accepted = aw_hook_post(call, offered, &cut.err);
+	if (accepted < 0 && offered < count)
+		accepted = (int)offered;
 	if (accepted < 0)
 		return cut;
 	for (cut.stop = wr; accepted > 0 && cut.stop; accepted--) {
@@ -440,6 +450,20 @@ static int recvs_join(const struct recv_cut *cut, int err, struct ibv_recv_wr **
 	return cut->err;
 }
 
+/*
+ * Of the list, which the model has taken already. With --vary a receive keeps its place in the RQ until its completion is polled, as on
+ * adapters that free it there. Those of an SRQ do not: a QP that ends gives some back unseen.
+ */
+static unsigned recvs_room(const struct aw_qp_shadow *qp, const struct ibv_recv_wr *wr)
+{
+	const unsigned listed = recvs_count(wr);
+	const unsigned before = qp->recvs.count > listed ? qp->recvs.count - listed : 0;
+
+	if (!aw_vary_is_on())
+		return UINT_MAX;
+	return qp->cap.max_recv_wr > before ? qp->cap.max_recv_wr - before : 0;
+}
+
 int aw_op_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct ibv_recv_wr *bad = wr;
@@ -456,7 +480,7 @@ int aw_op_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_w
 	} else {
 		aw_post_recv_begin(shadow, wr);
 		aw_vary_pause(AW_VARY_POST);
-		cut = recvs_cut("ibv_post_recv", wr);
+		cut = recvs_cut("ibv_post_recv", wr, recvs_room(shadow, wr));
 		err = !cut.stop || cut.last ? device->ops.post_recv(qp, wr, &bad) : 0;
 		err = recvs_join(&cut, err, &bad);
 		if (err)
@@ -489,7 +513,7 @@ int aw_op_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_
 	} else {
 		aw_post_srq_begin(shadow, wr);
 		aw_vary_pause(AW_VARY_POST);
-		cut = recvs_cut("ibv_post_srq_recv", wr);
+		cut = recvs_cut("ibv_post_srq_recv", wr, UINT_MAX);
 		err = !cut.stop || cut.last ? device->ops.post_srq_recv(srq, wr, &bad) : 0;
 		err = recvs_join(&cut, err, &bad);
 		if (err)
