@@ -5,9 +5,11 @@ says what became of each run. The names that the grammar takes are those for whi
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import time
 
+import conftest
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -26,11 +28,11 @@ def run(*command, limit=60, **env):
 @pytest.fixture(name="ping")
 def fixture_ping(start, port):
     """A client of rping with a plan, and a server without one."""
-    def ping(plan, command=("run",), count=3, limit=15):
-        start.server(f"rping -s -a 127.0.0.1 -C {count}", port)
+    def ping(plan, command=("run",), count=3, limit=15, size=64):
+        start.server(f"rping -s -a 127.0.0.1 -C {count} -S {size}", port)
         begin = time.monotonic()
         done = run(ANYWARP, *command, "--faults", plan, "--", "timeout", str(limit), "rping", "-c", "-a", "127.0.0.1",
-                   "-p", str(port), "-C", str(count), "-v")
+                   "-p", str(port), "-C", str(count), "-S", str(size), "-v")
         done.seconds = time.monotonic() - begin
         return done
     return ping
@@ -64,6 +66,58 @@ def test_a_fault_of_the_wire_occurs(ping, plan):
     assert "note: the plan has faults of the wire, so ANYWARP_HOST_PATH is off" in done.stderr
     assert f"error: fault {plan} occurs: byte " in done.stderr
     assert done.stdout.count("ping data: ") < 1000
+
+
+# MPA's Reply of revision 1 with the reject bit, without private data (RFC 5044 7.1.1).
+REJECTION = b"MPA ID Rep Frame" + bytes([0x20, 1, 0, 0])
+
+
+def meet(start, plan, wanted):
+    """A client with the plan, towards a socket that has rejected it once so many bytes have come; and all bytes that came."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = start(f"{ANYWARP} run --faults {plan} -- rping -c -a 127.0.0.1 -p {server.getsockname()[1]} -C 1")
+        server.settimeout(conftest.program.SECONDS_MAX)
+        with server.accept()[0] as peer:
+            peer.settimeout(conftest.program.SECONDS_MAX)
+            came = peer.recv(wanted, socket.MSG_WAITALL)
+            peer.sendall(REJECTION)
+            while more := peer.recv(4096):
+                came += more
+    assert client.wait_exit() != 0
+    return client.output(), came
+
+
+def test_silence_on_sending(start):
+    """The Request ends at its 16th byte, without a FIN before the process ends. The answer arrives."""
+    said, came = meet(start, "wire:silence:send:byte=16", 16)
+    assert "fault wire:silence:send:byte=16 occurs: byte 16" in said
+    assert came == b"MPA ID Req Frame"
+    assert "RDMA_CM_EVENT_REJECTED" in said
+
+
+def test_silence_on_receipt(start):
+    """The whole Request arrives. The answer does not, and the client waits as long as it waits for any."""
+    said, came = meet(start, "wire:silence:recv", 20)
+    assert came.startswith(b"MPA ID Req Frame") and len(came) >= 20
+    assert "RDMA_CM_EVENT_UNREACHABLE, error -110" in said
+
+
+def test_a_slow_wire_takes_its_time(ping):
+    """TCP does not pace its first ten segments, which on loopback have up to 64 KiB, and nobody waits for the last one's time."""
+    size, count, rate = 65000, 64, 2_000_000
+    done = ping(f"wire:slow:rate={rate // 1_000_000}MB/s", count=count, size=size, limit=60)
+    assert done.returncode == 0 and done.stdout.count("ping data: ") == count, done.stderr
+    assert done.seconds > (size * count - 11 * 65536) / rate
+
+
+def test_a_process_that_stops_goes_on(start, port):
+    start.server("rping -s -a 127.0.0.1 -C 3", port)
+    client = start(f"{ANYWARP} run --faults self:stop:at=ibv_post_send:nth=2 -- rping -c -a 127.0.0.1 -p {port} -C 3 -v")
+    client.wait_until(lambda: conftest.program.read_stat(f"/proc/{client.pid}/stat")[:1] == ["T"], "state T")
+    assert client.status() is None
+    client.send_signal("CONT")
+    assert client.wait_exit() == 0
+    assert client.output().count("ping data: ") == 3
 
 
 @pytest.mark.parametrize("plan", ["cm:ESTABLISHED:delay=700ms", "rdma_connect:delay=700ms"])
