@@ -26,22 +26,6 @@ static void *wait_for_message(void *arg)
 	return arg;
 }
 
-/* Waits until the thread sleeps, which is in ibv_get_cq_event. */
-static void until_it_sleeps(void)
-{
-	char path[64], state = 'R';
-
-	while (!waiter)
-		;
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", waiter);
-	while (state != 'S') {
-		FILE *file = fopen(path, "r");
-
-		EXPECT(file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
-		fclose(file);
-	}
-}
-
 int main(int argc, char **argv)
 {
 	bool wrong = pair_wrong(argc, argv);
@@ -51,7 +35,9 @@ int main(int argc, char **argv)
 	EXPECT(ibv_req_notify_cq(pair.b.cq, 0) == 0);
 	end_recv(&pair.b);
 	EXPECT(pthread_create(&thread, NULL, wait_for_message, NULL) == 0);
-	until_it_sleeps();
+	while (!waiter)
+		;
+	await_sleep(waiter); // in ibv_get_cq_event
 	if (!wrong) { // the thread gets what it waits for, and ends
 		end_send(&pair.a);
 		expect_success(pair.a.cq);

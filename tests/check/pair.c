@@ -372,6 +372,19 @@ void end_send(struct end *end)
 	EXPECT(ibv_post_send(end->qp, &wr, &bad) == 0);
 }
 
+void await_sleep(int thread)
+{
+	char path[64], state = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
+	while (state != 'S') {
+		FILE *file = fopen(path, "r");
+
+		EXPECT(file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
+		fclose(file);
+	}
+}
+
 struct ibv_wc expect_completion(struct ibv_cq *cq)
 {
 	time_t end = time(NULL) + limit_s(COMPLETION_S);

@@ -80,6 +80,9 @@ struct ibv_send_wr wr_write(struct ibv_sge *sge, const struct end *to, size_t of
 struct ibv_send_wr wr_read(struct ibv_sge *sge, const struct end *from, size_t offset);
 struct ibv_recv_wr wr_recv(struct ibv_sge *sge);
 
+/* Returns once a thread of this process, which gettid(2) has named, sleeps in a call. */
+void await_sleep(int thread);
+
 /* Posts a receive of MESSAGE bytes into the inbox; sends as many from the inbox of the other end. */
 void end_recv(struct end *end);
 void end_send(struct end *end);

@@ -6,6 +6,7 @@
 #include "check/hook/ops.h"
 #include "check/hook/overrun.h"
 #include "check/hook/vary.h"
+#include "check/model/acked.h"
 #include "check/model/qp.h"
 #include "check/model/refusal_report.h"
 #include "check/report/report.h"
@@ -116,12 +117,28 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	return err;
 }
 
-/* Tells events that the program has not acknowledged, and acknowledges them in its place, or the destroy would wait for ever. */
+static bool cq_is_acked(const void *arg)
+{
+	struct aw_cq_shadow *cq = (struct aw_cq_shadow *)(uintptr_t)arg;
+	bool is_acked;
+
+	pthread_mutex_lock(&cq->lock);
+	is_acked = cq->events_unacked == 0;
+	pthread_mutex_unlock(&cq->lock);
+	return is_acked;
+}
+
+/*
+ * Tells events that the program does not acknowledge in time, and acknowledges them in its place, or the destroy would wait for
+ * ever.
+ */
 static void cq_events_settle(struct aw_cq_shadow *cq)
 {
 	char name[AW_OBJECT_NAME_MAX];
 	unsigned unacked, spurious;
 
+	if (aw_acked_wait(cq_is_acked, cq))
+		return;
 	pthread_mutex_lock(&cq->lock);
 	unacked = cq->events_unacked;
 	spurious = cq->events_spurious;
@@ -270,9 +287,12 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 		pthread_mutex_lock(&shadow->lock);
 		real -= shadow->events_spurious < nevents ? shadow->events_spurious : nevents;
 		shadow->events_spurious -= nevents - real;
+		if (atomic_load(&shadow->object.is_gone) && !shadow->events_unacked)
+			real = 0; /* cq_events_settle has done so, and the CQ may be freed */
 		shadow->events_unacked -= nevents < shadow->events_unacked ? nevents
 									   : shadow->events_unacked;
 		pthread_mutex_unlock(&shadow->lock);
+		aw_acked_tell();
 		aw_object_put(&shadow->object);
 	}
 	if (real)

@@ -2,6 +2,7 @@
 // The events of a process: forks, and its end, where what was never destroyed is told.
 #include "check/base/inside.h"
 #include "check/base/settings.h"
+#include "check/model/acked.h"
 #include "check/model/cm.h"
 #include "check/model/object.h"
 #include "check/model/queue.h"
@@ -24,6 +25,7 @@ static void child_begin(void)
 	aw_memory_forget();
 	aw_registered_forget();
 	aw_cm_events_forget();
+	aw_acked_forget();
 }
 
 __attribute__((constructor)) static void process_begin(void)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "check/model/cm.h"
 
+#include "check/model/acked.h"
 #include "check/report/report.h"
 
 #include <pthread.h>
@@ -72,7 +73,25 @@ bool aw_cm_event_acked(struct rdma_cm_event *event)
 	if (entry)
 		entry->event = NULL;
 	pthread_mutex_unlock(&lock);
+	aw_acked_tell();
 	return !is_settled;
+}
+
+/* True for an event that the id's destroy waits for. Under the lock. */
+static bool is_awaited(const struct unacked *entry, const struct rdma_cm_id *id)
+{
+	return entry->event && !entry->is_settled && (entry->id == id || entry->listen_id == id);
+}
+
+static bool id_is_acked(const void *id)
+{
+	bool is_acked = true;
+
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < UNACKED_MAX && is_acked; i++)
+		is_acked = !is_awaited(&unacked[i], id);
+	pthread_mutex_unlock(&lock);
+	return is_acked;
 }
 
 /* The next event that the id's destroy waits for; it counts as settled. */
@@ -84,8 +103,7 @@ static bool next_settle(const struct rdma_cm_id *id, struct unacked *found)
 	for (unsigned i = 0; i < UNACKED_MAX && !is_found; i++) {
 		struct unacked *entry = &unacked[i];
 
-		if (!entry->event || entry->is_settled ||
-		    (entry->id != id && entry->listen_id != id))
+		if (!is_awaited(entry, id))
 			continue;
 		entry->is_settled = is_found = true;
 		*found = *entry;
@@ -99,6 +117,8 @@ void aw_cm_events_settle(struct aw_object *id, int (*ack)(struct rdma_cm_event *
 	char name[AW_OBJECT_NAME_MAX];
 	struct unacked found;
 
+	if (aw_acked_wait(id_is_acked, id->handle))
+		return;
 	aw_object_name(id, name);
 	while (next_settle(id->handle, &found)) {
 		aw_report(

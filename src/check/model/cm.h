@@ -15,7 +15,7 @@ void aw_cm_event_got(struct rdma_cm_event *event);
 bool aw_cm_event_acked(struct rdma_cm_event *event);
 
 /*
- * Tells events of the id that the program has not acknowledged, and acknowledges them in its place by ack, or the destroy
+ * Tells events of the id that the program does not acknowledge in time (model/acked.h), and acknowledges them in its place by ack, or the destroy
  * would wait for ever.
  */
 void aw_cm_events_settle(struct aw_object *id, int (*ack)(struct rdma_cm_event *event));
