@@ -25,6 +25,7 @@ int main(int argc, char **argv)
 	     *own = dlopen("libcheck_own.so", RTLD_NOW);
 	__typeof__(ibv_get_device_list) *get_device_list;
 	__typeof__(ibv_free_device_list) *free_device_list;
+	__typeof__(ibv_get_device_name) *get_device_name;
 	__typeof__(ibv_open_device) *open_device;
 	__typeof__(ibv_close_device) *close_device;
 	__typeof__(ibv_alloc_pd) *alloc_pd;
@@ -33,6 +34,7 @@ int main(int argc, char **argv)
 	EXPECT(verbs && own);
 	find(verbs, "ibv_get_device_list", &get_device_list);
 	find(verbs, "ibv_free_device_list", &free_device_list);
+	find(verbs, "ibv_get_device_name", &get_device_name);
 	find(verbs, "ibv_open_device", &open_device);
 	find(verbs, "ibv_close_device", &close_device);
 	find(verbs, "ibv_alloc_pd", &alloc_pd);
@@ -40,6 +42,7 @@ int main(int argc, char **argv)
 	struct ibv_device **devices = get_device_list(NULL);
 
 	EXPECT(devices && devices[0]);
+	EXPECT(strcmp(get_device_name(devices[0]), devices[0]->name) == 0);
 	struct ibv_context *context = open_device(devices[0]);
 
 	EXPECT(context != NULL);

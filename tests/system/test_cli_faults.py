@@ -88,7 +88,7 @@ def meet(start, plan, wanted):
 
 
 def test_silence_on_sending(start):
-    """The Request ends at its 16th byte, without a FIN before the process ends. The answer arrives."""
+    """The Request ends at its 16th byte. The answer arrives."""
     said, came = meet(start, "wire:silence:send:byte=16", 16)
     assert "fault wire:silence:send:byte=16 occurs: byte 16" in said
     assert came == b"MPA ID Req Frame"
