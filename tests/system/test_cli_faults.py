@@ -29,11 +29,12 @@ def run(*command, limit=60, **env):
 def fixture_ping(start, port):
     """A client of rping with a plan, and a server without one."""
     def ping(plan, command=("run",), count=3, limit=15, size=64):
-        start.server(f"rping -s -a 127.0.0.1 -C {count} -S {size}", port)
+        server = start.server(f"rping -s -a 127.0.0.1 -C {count} -S {size}", port)
         begin = time.monotonic()
         done = run(ANYWARP, *command, "--faults", plan, "--", "timeout", str(limit), "rping", "-c", "-a", "127.0.0.1",
                    "-p", str(port), "-C", str(count), "-S", str(size), "-v")
         done.seconds = time.monotonic() - begin
+        server.kill()  # one that was never called would keep the port
         return done
     return ping
 
