@@ -196,26 +196,6 @@ static bool is_aside(struct aw_record_rx *rx, int fd)
 	return !rx->in_line && aw_urgent_is_front(rx) && aw_urgent_is_mark(rx, fd);
 }
 
-static ssize_t peeker_run(struct peeker *p)
-{
-	ssize_t got;
-
-	aw_urgent_renew(p->record, p->fd);
-	if (p->record->rx.ended)
-		return -p->record->rx.error;
-	if (aw_reply_take(p->record, p->fd) == 0) {
-		p->aside = is_aside(&p->record->rx, p->fd);
-		got = look_at(p);
-		if (got != 0)
-			return got;
-		if (p->aside && !aw_rx_is_ready(p->fd, POLLIN))
-			return -EAGAIN;
-	}
-	got = aw_record_hold(p->record, p->fd);
-	p->aside = false;
-	return got == 1 ? look_at(p) : got;
-}
-
 ssize_t aw_record_peek(struct aw_record *record, int fd, const struct iovec *iov, int count,
 		       size_t *due)
 {
@@ -225,8 +205,24 @@ ssize_t aw_record_peek(struct aw_record *record, int fd, const struct iovec *iov
 		.to = aw_cursor_begin(iov, count),
 		.whole = due,
 	};
-	ssize_t got = peeker_run(&p);
+	ssize_t got = 0;
 
+	if (due)
+		*due = 0;
+	aw_urgent_renew(record, fd);
+	if (record->rx.ended)
+		return -record->rx.error;
+	if (aw_reply_take(record, fd) == 0) {
+		p.aside = is_aside(&record->rx, fd);
+		got = look_at(&p);
+		if (got == 0 && p.aside && !aw_rx_is_ready(fd, POLLIN))
+			got = -EAGAIN;
+	}
+	if (got == 0) {
+		got = aw_record_hold(record, fd);
+		p.aside = false;
+		got = got == 1 ? look_at(&p) : got;
+	}
 	if (due)
 		*due = p.due;
 	return got;
