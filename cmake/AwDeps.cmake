@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # What we need from the system. AW_HAVE_ISAL tells whether PkgConfig::ISAL may be linked, AW_HAVE_SDT whether the
 # library gets static probes, AW_HAVE_SSE2 whether the processor that is built for has SSE2, AW_HAVE_LIBDW whether the reports of
-# anywarp check have files and lines.
+# anywarp check have files and lines, AW_HAVE_MEMCHECK whether it marks memory for valgrind.
 # Of libibverbs and librdmacm only the public headers are used; neither is ever linked.
 
 find_package(Threads REQUIRED)
@@ -51,6 +51,17 @@ if(AW_LIBDW)
 		set(AW_HAVE_LIBDW ON)
 	else()
 		message(STATUS "<elfutils/libdwfl.h> (libdw-dev) not found: anywarp check names functions by their symbols, without lines")
+	endif()
+endif()
+
+option(AW_MEMCHECK "Marks of anywarp check for programs under valgrind where valgrind's headers are installed" ON)
+set(AW_HAVE_MEMCHECK OFF)
+if(AW_MEMCHECK)
+	check_include_file(valgrind/memcheck.h AW_MEMCHECK_HEADER)
+	if(AW_MEMCHECK_HEADER)
+		set(AW_HAVE_MEMCHECK ON)
+	else()
+		message(STATUS "<valgrind/memcheck.h> (valgrind) not found: anywarp check marks no memory for valgrind")
 	endif()
 endif()
 

@@ -37,8 +37,8 @@ packages_bench="$packages_build python3-matplotlib fonts-dejavu-core libfabric-b
 	iproute2 util-linux git libtirpc-dev vsftpd tnftp redis-server redis-tools nginx wrk curl"
 packages_apps="memcached libmemcached-tools postgresql $ganglia python3-grpcio openmpi-bin
 	libopenmpi-dev ceph-mon ceph-osd ceph-common python3-venv"
-packages_package="$packages_build git debhelper dh-dkms libtirpc-dev"
-packages_wheel="$packages_build git python3-venv"
+packages_package="$packages_build git debhelper dh-dkms libtirpc-dev valgrind"
+packages_wheel="$packages_build git python3-venv valgrind"
 packages_test_package="$packages_package $packages_wheel $packages_distro python3-pytest python3-seccomp python3-yaml iproute2 lintian"
 packages_lint="$packages_build git clang clang-format-14"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "check/model/piece.h"
 
+#include "check/base/marks.h"
 #include "check/model/qp.h"
 #include "check/model/sum.h"
 #include "check/model/verbs.h"
@@ -99,11 +100,30 @@ static void sink_begin(struct aw_piece *piece, bool is_recv, size_t len)
 		return;
 	if (!is_recv) {
 		memset(piece->memory, AW_SINK_PATTERN, len);
+		aw_mark_undefined(piece->memory, len);
 		return;
 	}
 	piece->saved = malloc(len);
+	if (!piece->saved)
+		return;
+	memcpy(piece->saved, piece->memory, len);
+	aw_mark_undefined(piece->memory, len);
+}
+
+/* The marks of a sink are taken off, but not those of what failed; arrived: its first bytes, which the device has written. */
+static void sink_unmark(const struct aw_wr *wr, const struct aw_piece *piece, size_t arrived,
+			enum aw_wr_end end)
+{
+	const size_t len = piece->span.end - piece->span.start;
+
+	if (end == AW_WR_FAILED)
+		return;
+	if (!wr->is_recv)
+		arrived = len;
+	aw_mark_defined(piece->memory, arrived);
 	if (piece->saved)
-		memcpy(piece->saved, piece->memory, len);
+		aw_mark_defined_like(piece->memory + arrived, piece->saved + arrived,
+				     len - arrived);
 }
 
 void aw_piece_begin(struct aw_wr *wr, struct aw_piece *piece, const struct ibv_sge *sge,
@@ -139,6 +159,7 @@ uint64_t aw_pieces_sum(const struct aw_wr *wr)
 		if (piece->memory)
 			sum = aw_sum(sum, piece->memory, piece->span.end - piece->span.start);
 	}
+	aw_mark_defined(&sum, sizeof(sum)); /* a source may have bytes that are not */
 	return sum;
 }
 
@@ -158,16 +179,28 @@ static void changed_report(const struct aw_wr *wr, enum aw_rule rule, const char
 		  rule == AW_RULE_SOURCE_CHANGED ? "source" : "sink", use_of(wr), wr->wr_id, what);
 }
 
-/* Tells the first byte from there on that differs from what is kept; false: none does. */
+/* The first byte from there on that differs from what is kept; len: none does. */
+static size_t written_find(const struct aw_piece *piece, size_t from, size_t len)
+{
+	aw_marks_hush();
+	if (memcmp(piece->memory + from, piece->saved + from, len - from) == 0)
+		from = len;
+	while (from < len && piece->memory[from] == piece->saved[from])
+		from++;
+	aw_mark_defined(&from, sizeof(from));
+	aw_marks_unhush();
+	return from;
+}
+
+/* Tells a byte from there on that the program wrote; false: there is none. */
 static bool written_tell(const struct aw_wr *wr, const struct aw_piece *piece, size_t from)
 {
 	const size_t len = piece->span.end - piece->span.start;
 	char what[96];
 
-	if (memcmp(piece->memory + from, piece->saved + from, len - from) == 0)
+	from = written_find(piece, from, len);
+	if (from == len)
 		return false;
-	while (piece->memory[from] == piece->saved[from])
-		from++;
 	snprintf(what, sizeof(what), "written at 0x%" PRIxPTR ", byte %zu of an SGE of %zu,",
 		 (uintptr_t)piece->memory + from, from, len);
 	changed_report(wr, AW_RULE_SINK_WRITTEN, what);
@@ -193,8 +226,9 @@ static void spans_untrack(struct aw_wr *wr)
 	pthread_mutex_unlock(&lock);
 }
 
-void aw_pieces_end(struct aw_wr *wr, uint64_t filled, bool is_checked)
+void aw_pieces_end(struct aw_wr *wr, uint64_t filled, enum aw_wr_end end)
 {
+	const bool is_checked = end == AW_WR_SUCCEEDED;
 	bool is_told = !is_checked || wr->is_written_twice, is_whole = true;
 
 	spans_untrack(wr);
@@ -208,6 +242,8 @@ void aw_pieces_end(struct aw_wr *wr, uint64_t filled, bool is_checked)
 		/* Where nothing is judged, the memory may be gone. */
 		if (!is_told && piece->saved && piece->memory)
 			is_told = written_tell(wr, piece, here);
+		if (piece->is_sink && piece->memory)
+			sink_unmark(wr, piece, here, end);
 		free(piece->saved);
 		piece->saved = NULL;
 	}
@@ -249,6 +285,8 @@ static const struct aw_wr *tree_give_up(struct aw_span_tree *tree, const struct 
 		if (!span)
 			return first;
 		span_untrack(tree, span);
+		if (piece_of(span)->is_sink)
+			sink_unmark(span->wr, piece_of(span), 0, AW_WR_WITHDRAWN);
 		piece_of(span)->memory = NULL;
 		if (!first && !is_idle(span->wr))
 			first = span->wr;

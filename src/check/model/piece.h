@@ -11,7 +11,14 @@ void aw_piece_begin(struct aw_wr *wr, struct aw_piece *piece, const struct ibv_s
 
 uint64_t aw_pieces_sum(const struct aw_wr *wr);
 
-/* Gives the memory back. is_checked: tells source-changed and sink-written; filled: the bytes that the message put into sinks. */
-void aw_pieces_end(struct aw_wr *wr, uint64_t filled, bool is_checked);
+/* How a WR ends. */
+enum aw_wr_end {
+	AW_WR_SUCCEEDED, /* source-changed and sink-written are told */
+	AW_WR_FAILED, /* its sinks stay marked undefined, whatever they hold */
+	AW_WR_WITHDRAWN, /* no completion says what became of it: a receive's sinks are marked as before, a Read's defined */
+};
+
+/* Gives the memory back. filled: the bytes that the message put into sinks. */
+void aw_pieces_end(struct aw_wr *wr, uint64_t filled, enum aw_wr_end end);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "check/model/qp.h"
 
+#include "check/base/marks.h"
 #include "check/base/real.h"
 #include "check/model/batch.h"
 #include "check/report/report.h"
@@ -293,6 +294,11 @@ static void undefined_poison(struct ibv_wc *wc)
 	wc->imm_data = 0xd7d7d7d7;
 	wc->src_qp = 0xd7d7d7d7;
 	wc->wc_flags = 0x5a5a5a5a;
+	aw_mark_undefined(wc, sizeof(*wc));
+	aw_mark_defined(&wc->wr_id, sizeof(wc->wr_id));
+	aw_mark_defined(&wc->status, sizeof(wc->status));
+	aw_mark_defined(&wc->vendor_err, sizeof(wc->vendor_err));
+	aw_mark_defined(&wc->qp_num, sizeof(wc->qp_num));
 }
 
 static bool qp_complete_recv(struct aw_qp_shadow *qp, const struct ibv_wc *wc)
@@ -359,6 +365,7 @@ void aw_cq_completed(const struct ibv_cq *cq, struct ibv_wc *wc)
 		pthread_mutex_unlock(&qp->lock);
 		aw_object_put(object);
 	}
+	aw_mark_given(wc, sizeof(*wc));
 	if (wc->status != IBV_WC_SUCCESS)
 		undefined_poison(wc);
 }

@@ -90,12 +90,12 @@ void aw_queue_push(struct aw_wr_queue *queue, const struct aw_wr_posted *posted)
 }
 
 /* The WR leaves the queue; filled: bytes of its sinks that its message filled. */
-static void wr_end(struct aw_wr_queue *queue, struct aw_wr *wr, uint64_t filled, bool is_checked)
+static void wr_end(struct aw_wr_queue *queue, struct aw_wr *wr, uint64_t filled, enum aw_wr_end end)
 {
 	if (wr->is_signaled && !wr->is_done)
 		signaled_add(queue, -1);
 	if (!wr->is_done)
-		aw_pieces_end(wr, filled, is_checked);
+		aw_pieces_end(wr, filled, end);
 	free(wr);
 }
 
@@ -109,7 +109,7 @@ void aw_queue_unpush(struct aw_wr_queue *queue, const void *bad)
 	if (first == 0)
 		return;
 	while (queue->count >= first)
-		wr_end(queue, *queue_at(queue, --queue->count), 0, false);
+		wr_end(queue, *queue_at(queue, --queue->count), 0, AW_WR_WITHDRAWN);
 }
 
 static int index_find(const struct aw_wr_queue *queue, uint64_t wr_id, bool errors)
@@ -142,13 +142,13 @@ const struct aw_wr *aw_queue_find_remote(const struct aw_wr_queue *queue, uint32
 	return NULL;
 }
 
-static void head_pop(struct aw_wr_queue *queue, uint64_t filled, bool is_checked)
+static void head_pop(struct aw_wr_queue *queue, uint64_t filled, enum aw_wr_end end)
 {
 	struct aw_wr *wr = *queue_at(queue, 0);
 
 	queue->head = (queue->head + 1) & (queue->size - 1);
 	queue->count--;
-	wr_end(queue, wr, filled, is_checked);
+	wr_end(queue, wr, filled, end);
 }
 
 /* A Write with immediate data takes a receive and leaves its memory alone. */
@@ -163,28 +163,29 @@ bool aw_queue_complete(struct aw_wr_queue *queue, const struct ibv_wc *wc, bool 
 {
 	const bool is_error = wc->status != IBV_WC_SUCCESS;
 	const int index = index_find(queue, wc->wr_id, is_error);
+	const enum aw_wr_end end = is_error ? AW_WR_FAILED : AW_WR_SUCCEEDED;
 	struct aw_wr *wr;
 
 	if (index < 0)
 		return false;
-	/* A send's completion is that of the unsignaled ones before it as well. */
+	/* A send's completion is that of the unsignaled ones before it as well, an error only its own. */
 	for (int i = 0; in_order && i <= index; i++)
-		head_pop(queue, filled_by(wc), !is_error);
+		head_pop(queue, filled_by(wc), is_error && i < index ? AW_WR_WITHDRAWN : end);
 	if (in_order)
 		return true;
 	wr = *queue_at(queue, (unsigned)index);
-	aw_pieces_end(wr, filled_by(wc), !is_error);
+	aw_pieces_end(wr, filled_by(wc), end);
 	signaled_add(queue, -1);
 	wr->is_done = true;
 	while (queue->count && (*queue_at(queue, 0))->is_done)
-		head_pop(queue, 0, false);
+		head_pop(queue, 0, AW_WR_WITHDRAWN);
 	return true;
 }
 
 void aw_queue_clear(struct aw_wr_queue *queue)
 {
 	while (queue->count)
-		head_pop(queue, 0, false);
+		head_pop(queue, 0, AW_WR_WITHDRAWN);
 }
 
 void aw_queue_forget(struct aw_wr_queue *queue)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The work requests of one SQ, RQ or SRQ that were posted and of which no completion was polled, and the memory that they use.
 //
-// The work on that memory: a sum over each source is taken at the post and again at the completion. A receive's sink is
-// filled with a pattern at the post: a program that reads it early sees the pattern, and bytes that the message did not fill
-// must still hold it at the completion; then they get back what they held. A Read's sink is filled with the pattern as well.
-// Memory that overlaps another WR's is not filled. Memory that this process cannot read, as a GPU's, is left alone.
+// The work on that memory: a sum over each source is taken at the post and again at the completion. A receive's sink is kept at
+// the post, and compared at the completion where the message did not fill it. A Read's sink is filled with a pattern: a program that
+// reads it early sees that. Both are marked undefined until the completion: check/base/marks.h. Memory that overlaps another WR's is
+// not touched. Memory that this process cannot read, as a GPU's, is left alone.
 #ifndef CHECK_MODEL_QUEUE_H
 #define CHECK_MODEL_QUEUE_H
 

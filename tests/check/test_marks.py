@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Programs that read memory which a work request has not defined yet, under `anywarp check`: valgrind's memcheck names the line. The comment UNDEFINED stands on it, ORIGIN on the line from which on it is undefined."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
+CHECK = [BUILD / "bin" / "anywarp", "check"]
+SUPPRESSIONS = HERE.parents[1] / "src" / "cli" / "valgrind.supp"
+NAMES = sorted(path.stem for path in (HERE / "marks").glob("*.c"))
+SECONDS_MAX = 120 * int(os.environ.get("ANYWARP_SLOWNESS", "1"))
+ERROR = 9
+
+each_program = pytest.mark.parametrize("name", NAMES)
+
+
+def run(command):
+    return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=SECONDS_MAX, check=False)
+
+
+def line_of(name, comment):
+    lines = (HERE / "marks" / f"{name}.c").read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if f"/* {comment} */" in line)
+
+
+def under_memcheck(program, side):
+    if not shutil.which("valgrind"):
+        pytest.skip("valgrind is not installed")
+    if os.environ["ANYWARP_HAVE_MEMCHECK"] != "ON":
+        pytest.skip("the build lacks <valgrind/memcheck.h>")
+    return run([*CHECK, "--", "valgrind", f"--error-exitcode={ERROR}", "--track-origins=yes",
+                f"--suppressions={SUPPRESSIONS}", BUILD / "tests" / "check" / program, side])
+
+
+@each_program
+def test_memcheck_names_the_line(name):
+    end = under_memcheck(f"marks/{name}", "wrong")
+    assert end.returncode == ERROR, end.stderr
+    places = re.findall(r"==    at 0x[0-9A-F]+: (.*)", end.stderr)
+    assert places[0] == f"main ({name}.c:{line_of(name, 'UNDEFINED')})", end.stderr
+    origin = end.stderr.split("Uninitialised value was created by a client request")[1]
+    assert f": main ({name}.c:{line_of(name, 'ORIGIN')})" in origin, end.stderr
+    assert "ERROR SUMMARY: 1 errors" in end.stderr
+
+
+@pytest.mark.parametrize("program", [f"marks/{name}" for name in NAMES] +
+                         ["sink_written", "overlap_fence", "source_changed_extended", "mr_deregistered_srq", "status_ignored"])
+def test_memcheck_finds_no_fault_where_there_is_none(program):
+    end = under_memcheck(program, "right")
+    assert end.returncode == 0, end.stderr
+    assert "ERROR SUMMARY: 0 errors" in end.stderr
+
+
+def test_memcheck_names_the_free():
+    lines = (HERE / "memory_freed.c").read_text().splitlines()
+    freed = next(number for number, line in enumerate(lines, 1) if "REPORT memory-freed" in line)
+    end = under_memcheck("memory_freed", "wrong")
+    assert end.returncode == ERROR, end.stderr
+    assert "Invalid read" in end.stderr
+    assert re.search(rf"free'd\n==\d+==    at \S+: free .*\n==\d+==    by \S+: main \(memory_freed\.c:{freed}\)", end.stderr), end.stderr
