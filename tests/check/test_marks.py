@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Programs that read memory which a work request has not defined yet, under `anywarp check`: valgrind's memcheck names the line. The comment UNDEFINED stands on it, ORIGIN on the line from which on it is undefined."""
+"""Programs that read memory which a work request has not defined yet, under `anywarp check`: valgrind's memcheck names the line, and so does
+MemorySanitizer. The comment UNDEFINED stands on it, ORIGIN on the line from which on it is undefined."""
 
 import os
 import pathlib
@@ -18,11 +19,12 @@ SECONDS_MAX = 120 * int(os.environ.get("ANYWARP_SLOWNESS", "1"))
 ERROR = 9
 
 each_program = pytest.mark.parametrize("name", NAMES)
+each_persona = pytest.mark.parametrize("persona", ["iwarp", "roce"])
 
 
-def run(command):
-    return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=SECONDS_MAX, check=False)
+def run(command, **variables):
+    return subprocess.run([str(word) for word in command], env={**os.environ, **variables}, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
 
 
 def line_of(name, comment):
@@ -65,3 +67,47 @@ def test_memcheck_names_the_free():
     assert end.returncode == ERROR, end.stderr
     assert "Invalid read" in end.stderr
     assert re.search(rf"free'd\n==\d+==    at \S+: free .*\n==\d+==    by \S+: main \(memory_freed\.c:{freed}\)", end.stderr), end.stderr
+
+
+@pytest.fixture(scope="module")
+def instrumented(tmp_path_factory):
+    """A function that compiles a program of the directory with MemorySanitizer."""
+    folder = tmp_path_factory.mktemp("msan")
+
+    def compile_with(output, *sources):
+        return run(["clang", "-g", "-O1", "-fsanitize=memory", "-o", folder / output, *sources, "-Wl,--as-needed", "-libverbs",
+                    "-lrdmacm"])
+
+    if not shutil.which("clang"):
+        pytest.skip("clang is not installed")
+    (folder / "empty.c").write_text("int main(void) { return 0; }\n")
+    for end in [compile_with("empty", folder / "empty.c"), run([folder / "empty"])]:
+        if end.returncode != 0:
+            pytest.skip(f"no MemorySanitizer: {end.stderr}")
+
+    def program(name):
+        end = compile_with(name, HERE / "marks" / f"{name}.c", HERE / "pair.c")
+        assert end.returncode == 0, end.stderr
+        return folder / name
+
+    return program
+
+
+def under_msan(program, persona, side):
+    options = f"exit_code={ERROR}:poison_in_malloc=0:poison_in_free=0:intercept_send=0"
+    return run([*CHECK, "--persona", persona, "--", program, side], ANYWARP_PERSONA=persona, MSAN_OPTIONS=options)
+
+
+@each_program
+@each_persona
+def test_msan_names_the_line(instrumented, name, persona):
+    end = under_msan(instrumented(name), persona, "wrong")
+    assert end.returncode == ERROR, end.stderr
+    assert re.search(rf"#0 \S+ in main \S*/{name}\.c:{line_of(name, 'UNDEFINED')}:", end.stderr), end.stderr
+
+
+@each_program
+@each_persona
+def test_msan_finds_no_fault_where_there_is_none(instrumented, name, persona):
+    end = under_msan(instrumented(name), persona, "right")
+    assert end.returncode == 0, end.stderr

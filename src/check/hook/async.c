@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "check/base/marks.h"
 #include "check/faults/faults.h"
 #include "check/hook/hook.h"
 #include "check/report/report.h"
@@ -220,6 +221,8 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 	aw_hook_context(context);
 	if (aw_hook_may("ibv_get_async_event"))
 		rc = event_get(context, event);
+	if (rc == 0)
+		aw_mark_given(event, sizeof(*event));
 	if (rc == 0 && event->event_type == IBV_EVENT_CQ_ERR)
 		overrun_tell(event);
 	else if (rc && errno != EAGAIN && errno != EINTR)

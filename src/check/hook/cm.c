@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // rdma_cm: ids, event channels, and the events. Its calls return -1 and set errno.
 #include "check/model/cm.h"
+#include "check/base/marks.h"
 #include "check/explain/explain.h"
 #include "check/faults/faults.h"
 #include "check/hook/hook.h"
@@ -46,8 +47,10 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 	aw_inside_enter();
 	if (aw_hook_may("rdma_create_id"))
 		rc = aw_real()->rdma_create_id(channel, id, context, ps);
-	if (rc == 0)
+	if (rc == 0) {
+		aw_mark_given(id, sizeof(*id));
 		aw_cm_id_add(*id);
+	}
 	return aw_hook_end_minus("rdma_create_id", rc);
 }
 
@@ -77,6 +80,8 @@ int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res, struct ibv
 	aw_inside_enter();
 	if (aw_hook_may("rdma_create_ep"))
 		rc = aw_real()->rdma_create_ep(id, res, pd, attr);
+	if (rc == 0)
+		aw_mark_given(id, sizeof(*id));
 	return aw_hook_end_minus("rdma_create_ep", rc);
 }
 
@@ -312,6 +317,7 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 	else
 		aw_hook_failed("rdma_get_cm_event", errno);
 	if (rc == 0) {
+		aw_mark_given(event, sizeof(*event));
 		if (aw_fault_planned())
 			event_plan(*event);
 		if ((*event)->event == RDMA_CM_EVENT_CONNECT_REQUEST)

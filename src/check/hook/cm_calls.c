@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The calls of rdma_cm that change nothing in the model, and that the plan of faults may have fail.
+#include "check/base/marks.h"
 #include "check/hook/hook.h"
 
 #include <errno.h>
@@ -13,6 +14,8 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
 	aw_inside_enter();
 	if (aw_hook_may("rdma_getaddrinfo"))
 		rc = aw_real()->rdma_getaddrinfo(node, service, hints, res);
+	if (rc == 0)
+		aw_mark_given(res, sizeof(*res));
 	return aw_hook_end_minus("rdma_getaddrinfo", rc);
 }
 
@@ -25,6 +28,8 @@ struct ibv_context **rdma_get_devices(int *num_devices)
 		devices = aw_real()->rdma_get_devices(num_devices);
 	if (!devices)
 		aw_hook_failed("rdma_get_devices", errno);
+	else if (num_devices)
+		aw_mark_given(num_devices, sizeof(*num_devices));
 	aw_inside_leave();
 	return devices;
 }
@@ -36,6 +41,8 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 	aw_inside_enter();
 	if (aw_hook_may("rdma_get_request"))
 		rc = aw_real()->rdma_get_request(listen, id);
+	if (rc == 0)
+		aw_mark_given(id, sizeof(*id));
 	return aw_hook_end_minus("rdma_get_request", rc);
 }
 

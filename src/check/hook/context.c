@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Devices: a context's ops become the hooks' when it is first seen, which may be in another call than ibv_open_device, since
 // librdmacm opens devices by itself.
+#include "check/base/marks.h"
 #include "check/hook/async.h"
 #include "check/hook/light.h"
 #include "check/hook/ops.h"
@@ -32,6 +33,8 @@ static int query_device_ex(struct ibv_context *context,
 	err = aw_hook_may("ibv_query_device_ex")
 		      ? device->extended.query_device_ex(context, input, attr, attr_size)
 		      : errno;
+	if (err == 0)
+		aw_mark_given(attr, attr_size);
 	if (err == 0 && aw_hook_like())
 		aw_like_limit_device(aw_hook_like(), &attr->orig_attr);
 	aw_object_put(&device->object);
@@ -176,7 +179,9 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	err = aw_hook_may("ibv_query_device") ? aw_real()->ibv_query_device(context, attr) : errno;
 	if (err)
 		aw_hook_failed("ibv_query_device", err);
-	else if (aw_hook_like())
+	else
+		aw_mark_given(attr, sizeof(*attr));
+	if (err == 0 && aw_hook_like())
 		aw_like_limit_device(aw_hook_like(), attr);
 	aw_inside_leave();
 	return err;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Completion channels and CQs.
+#include "check/base/marks.h"
 #include "check/explain/explain.h"
 #include "check/faults/faults.h"
 #include "check/hook/failure.h"
@@ -242,13 +243,20 @@ static void event_got(struct ibv_cq *cq)
 static int event_get(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
 	struct aw_cq_shadow *shadow = aw_vary_channel_event(channel);
+	int rc = 0;
 
-	if (!shadow)
-		return aw_real()->ibv_get_cq_event(channel, cq, cq_context);
-	*cq = shadow->cq;
-	*cq_context = shadow->cq->cq_context;
-	aw_object_put(&shadow->object);
-	return 0;
+	if (shadow) {
+		*cq = shadow->cq;
+		*cq_context = shadow->cq->cq_context;
+		aw_object_put(&shadow->object);
+	} else {
+		rc = aw_real()->ibv_get_cq_event(channel, cq, cq_context);
+	}
+	if (rc == 0) {
+		aw_mark_given(cq, sizeof(*cq));
+		aw_mark_given(cq_context, sizeof(*cq_context));
+	}
+	return rc;
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
