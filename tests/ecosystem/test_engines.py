@@ -75,7 +75,7 @@ def test_nixl(scene):
 
 
 @pytest.mark.program("InfiniStore")
-@pytest.mark.reports("lkey-unknown")
+@pytest.mark.reports("mr-deregistered", "lkey-unknown")
 def test_infinistore(scene):
     need_engine("infinistore")
     port = scene.port()
@@ -91,7 +91,7 @@ def test_infinistore(scene):
 
 
 @pytest.mark.program("async-rdma (a Rust crate)")
-@pytest.mark.reports("leak")
+@pytest.mark.reports("qp-destroyed", "leak")
 def test_async_rdma(scene):
     if not BLOCKS_RS.exists():
         skip_uninstalled("async-rdma", BLOCKS_RS_LOG, "error")
