@@ -88,7 +88,7 @@ static int ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr, struct v
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
-	struct vb_ah *ah;
+	struct vb_ah *ah = NULL;
 	int err = 0;
 
 	if (!aw_persona_is_roce()) {
