@@ -132,34 +132,38 @@ static bool explain_window(const struct ibv_mw *mw, const struct ibv_mw_bind_inf
 	return true;
 }
 
+/* An MR of iova or zero-based addresses has others than mr->addr, so the range is no proof, but likely. */
+static bool guess_range(const struct ibv_mw_bind_info *info, int err, char why[AW_EXPLAIN_MAX])
+{
+	const struct ibv_mr *mr = info->mr;
+	uint64_t start = mr ? (uintptr_t)mr->addr : 0;
+
+	if (!mr || (info->addr >= start && info->length <= mr->length &&
+		    info->addr - start <= mr->length - info->length))
+		return false;
+	aw_reason_guess(
+		why, err,
+		"most likely %llu bytes from 0x%llx are not all in the MR of lkey 0x%x, %zu bytes from 0x%llx",
+		(unsigned long long)info->length, (unsigned long long)info->addr, mr->lkey,
+		mr->length, (unsigned long long)start);
+	return true;
+}
+
 void aw_explain_bind_mw(const struct aw_explain_queue *queue, const struct ibv_mw *mw,
 			const struct ibv_mw_bind *bind, unsigned mr_access, int err,
 			char why[AW_EXPLAIN_MAX])
 {
-	const struct ibv_mw_bind_info *info = &bind->bind_info;
-	const struct ibv_mr *mr = info->mr;
-	uint64_t start = mr ? (uintptr_t)mr->addr : 0;
-	bool is_within = mr && info->addr >= start && info->length <= mr->length &&
-			 info->addr - start <= mr->length - info->length;
-
 	if (queue->state == IBV_QPS_RESET || queue->state == IBV_QPS_INIT ||
 	    queue->state == IBV_QPS_RTR)
 		aw_reason_set(why, "the state is %s; a bind is a send and needs RTS",
 			      aw_state_name(queue->state));
-	else if (explain_window(mw, info, mr_access, why))
+	else if (explain_window(mw, &bind->bind_info, mr_access, why))
 		return;
 	else if (queue->cap.max_send_wr && queue->under_way >= queue->cap.max_send_wr)
 		aw_reason_set(
 			why,
 			"the SQ is full: %u of %u work requests have no completion that was polled, %u of them are signaled",
 			queue->under_way, queue->cap.max_send_wr, queue->signaled);
-	/* An MR of iova or zero-based addresses has others than mr->addr, so the range is no proof, but likely. */
-	else if (mr && !is_within)
-		aw_reason_guess(
-			why, err,
-			"most likely %llu bytes from 0x%llx are not all in the MR of lkey 0x%x, %zu bytes from 0x%llx",
-			(unsigned long long)info->length, (unsigned long long)info->addr, mr->lkey,
-			mr->length, (unsigned long long)start);
-	else
+	else if (!guess_range(&bind->bind_info, err, why))
 		aw_explain_errno("ibv_bind_mw", err, why);
 }

@@ -25,7 +25,7 @@ void aw_plain_prepare(void)
 
 	if (table || is_refused)
 		return;
-	/* The fd stays out of the program's way, which may need its numbers, and may have a lower limit of files' sizes. */
+	/* The table's fd is out of the program's way. There is none where the program may need its numbers, or limits files' sizes below the table's. */
 	file = memfd_create(AW_PLAIN_NAME, MFD_CLOEXEC);
 	if (file >= 0 && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= sizeof(*table) &&
 	    ftruncate(file, sizeof(*made)) == 0)
