@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Runs a server and a client in two network namespaces, with a link between them that holds each packet for some time:
 far_link.py MS SERVER CLIENT, both commands of the shell; the server prints "ready" once it listens. Ends with
-the client's status. Needs root, or a user namespace of its own, and /dev/net/tun."""
+the client's status, or with CANNOT where no such namespace is allowed, or there is no /dev/net/tun. A user who is not root gets a user
+namespace besides."""
 
 import collections
 import ctypes
@@ -23,7 +24,17 @@ CANNOT = 77
 
 def enter_new_namespace():
     if LIBC.unshare(CLONE_NEWNET) != 0:
-        sys.exit(f"no network namespace: {os.strerror(ctypes.get_errno())}")
+        raise OSError(ctypes.get_errno(), f"no network namespace: {os.strerror(ctypes.get_errno())}")
+
+
+def become_root():
+    """In a user namespace, where nobody has to allow a network namespace."""
+    own = ["unshare", "--user", "--map-root-user"]
+    done = subprocess.run([*own, "true"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        print(f"no link: {done.stderr.strip()}")
+        sys.exit(CANNOT)
+    os.execvp(own[0], [*own, sys.executable, *sys.argv])
 
 
 def open_tun(address, peer):
@@ -67,4 +78,6 @@ def main(ms, server, client):
 
 
 if __name__ == "__main__":
+    if os.geteuid() != 0:
+        become_root()
     sys.exit(main(int(sys.argv[1]), sys.argv[2], sys.argv[3]))
