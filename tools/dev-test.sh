@@ -267,6 +267,10 @@ build_libuv() {
 }
 
 parse_filters "$@"
+# Some tests have a thousand connections, and the limit of Debian's users is 1024 fds unless they raise it.
+fds=$(ulimit -Hn)
+[ "$fds" != unlimited ] && [ "$fds" -le 20000 ] || fds=20000
+[ "$(ulimit -Sn)" = unlimited ] || [ "$(ulimit -Sn)" -ge "$fds" ] || ulimit -Sn "$fds"
 if [ -n "$distro" ]; then
 	test_in_distro
 	exit

@@ -25,6 +25,7 @@ http {{
 PROXY = """
 global
     nbthread 2
+    insecure-fork-wanted
 defaults
     mode {mode}
     timeout connect 30s

@@ -4,7 +4,6 @@ perftest without rdma_cm, on one host, between two, through a firewall, and by t
 
 import os
 import re
-import resource
 import shutil
 import signal
 import socket
@@ -74,16 +73,6 @@ def test_perftest(start, port, line, sizes):
     assert_figures(table(pair(start, port, f"{line} -F -n 200")), sizes)
 
 
-@pytest.fixture(name="many_fds")
-def fixture_many_fds():
-    """Each QP has a socket, and the limit of Debian's users is 1024 unless they raise it."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-@pytest.mark.usefixtures("many_fds")
 def test_a_thousand_qps(start, port):
     """perftest counts -t for each completion: where -n is no multiple of it, and QPs go on unevenly, it comes to
     its total too early, and posts and polls no more."""

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/log.h"
@@ -102,6 +103,7 @@ int aw_spawn_proxy(int control)
 {
 	size_t n = 0, kept = 0, bytes;
 	struct proxy_spawn spawn = { .control = control };
+	struct rlimit processes;
 	char *stacks;
 	int err;
 
@@ -119,7 +121,11 @@ int aw_spawn_proxy(int control)
 		if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
 			spawn.env[kept++] = environ[i];
 	err = run_clones(&spawn, stacks);
-	if (err)
+	if (err == EAGAIN && getrlimit(RLIMIT_NPROC, &processes) == 0)
+		aw_log(AW_LOG_ERROR,
+		       "cannot start %s: its user may have %llu processes (RLIMIT_NPROC; a program may set it itself): raise the limit",
+		       proxy_path, (unsigned long long)processes.rlim_cur);
+	else if (err)
 		aw_log(AW_LOG_ERROR, "cannot start %s: %s", proxy_path, strerror(err));
 	aw_memory_unmap(stacks, bytes);
 	return err;
