@@ -55,7 +55,10 @@ void awk_sock_set_options(struct sock *sk)
 {
 	/* Consumers may be on the way to free memory: swap over NFS or NVMe. */
 	sk->sk_allocation = GFP_NOIO;
+#ifdef AWK_HAS_TASK_FRAG
+	/* Older kernels take the task's page fragment only for an allocation with __GFP_FS, which GFP_NOIO lacks. */
 	sk->sk_use_task_frag = false;
+#endif
 	tcp_sock_set_nodelay(sk);
 	sock_set_keepalive(sk);
 	tcp_sock_set_keepidle(sk, KEEP_IDLE_S);

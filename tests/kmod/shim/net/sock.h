@@ -21,7 +21,6 @@ struct sock {
 	int sk_err;
 	int sk_bound_dev_if;
 	gfp_t sk_allocation;
-	bool sk_use_task_frag;
 	rwlock_t sk_callback_lock;
 	void *sk_user_data;
 	void (*sk_data_ready)(struct sock *sk);
