@@ -147,10 +147,11 @@ static void many__are_established_before_the_next_request(void **state)
 	pthread_barrier_wait(&client.established);
 	assert_int_equal(pthread_join(thread, &failed), 0);
 	assert_null(failed);
-	for (size_t i = 0; i < IN_TURN; i++) {
+	/* They come in any order, and an id takes its own event along when it is destroyed. */
+	for (size_t i = 0; i < IN_TURN; i++)
 		expect_disconnected(channel);
+	for (size_t i = 0; i < IN_TURN; i++)
 		cm_destroy(servers[i]);
-	}
 	pthread_barrier_destroy(&client.established);
 	rdma_destroy_id(listener);
 	rdma_destroy_event_channel(channel);
