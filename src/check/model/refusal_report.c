@@ -146,8 +146,7 @@ static const char *request_name(enum ibv_wr_opcode opcode)
 		       : "a Write";
 }
 
-/* wr: of it alone posted, remote and opcode are used. */
-static void completion_report(const struct aw_qp_shadow *qp, const struct aw_wr *wr,
+static void completion_report(struct aw_qp_shadow *qp, const struct aw_wr *wr,
 			      enum ibv_wc_status status)
 {
 	char name[AW_OBJECT_NAME_MAX];
@@ -160,12 +159,13 @@ static void completion_report(const struct aw_qp_shadow *qp, const struct aw_wr 
 		  " by rkey 0x%x, with status %d (%s): the end that refused it knows why",
 		  name, request_name(wr->opcode), wr->remote.length, wr->remote.addr,
 		  wr->remote.rkey, status, ibv_wc_status_str(status));
+	qp->refused = wr->remote;
+	qp->refused_posted = wr->posted;
 }
 
 void aw_refused_completed(const struct ibv_cq *cq, const struct ibv_wc *wc)
 {
 	struct aw_object *object;
-	struct aw_wr refused = { 0 };
 	const struct aw_wr *wr;
 	struct aw_qp_shadow *qp;
 
@@ -177,15 +177,9 @@ void aw_refused_completed(const struct ibv_cq *cq, const struct ibv_wc *wc)
 	if (qp && qp->send_cq == cq) {
 		pthread_mutex_lock(&qp->lock);
 		wr = aw_queue_find(&qp->sends, wc->wr_id, true);
-		if (wr && wr->remote.is_set) {
-			refused = *wr;
-			qp->refused = wr->remote;
-			qp->refused_posted = wr->posted;
-		}
+		if (wr && wr->remote.is_set)
+			completion_report(qp, wr, wc->status);
 		pthread_mutex_unlock(&qp->lock);
 	}
-	/* A report takes long, and the end that refuses may look for the post meanwhile, by the lock. */
-	if (refused.remote.is_set)
-		completion_report(qp, &refused, wc->status);
 	aw_object_put(object);
 }
