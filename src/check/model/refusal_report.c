@@ -79,6 +79,8 @@ static bool post_find(const struct anywarp_refusal *refusal, struct aw_stack *po
 	until.tv_sec += until.tv_nsec / NS;
 	until.tv_nsec %= NS;
 	aw_object_each(asker_collect, &askers);
+	/* Its program may have polled the completion and destroyed the QP before this thread got a processor. */
+	aw_object_each_gone(asker_collect, &askers);
 	for (unsigned i = 0; i < askers.count; i++) {
 		struct aw_qp_shadow *qp = askers.qps[i];
 
