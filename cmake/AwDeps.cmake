@@ -29,41 +29,35 @@ if(AW_ISAL)
 	endif()
 endif()
 
+include(CheckCSourceCompiles)
 include(CheckSymbolExists)
 check_symbol_exists(__SSE2__ "stddef.h" AW_HAVE_SSE2)
 
-option(AW_USDT "Static probes for perf and bpftrace where <sys/sdt.h> is installed" ON)
-set(AW_HAVE_SDT OFF)
-if(AW_USDT)
-	check_include_file(sys/sdt.h AW_SDT_HEADER)
-	if(AW_SDT_HEADER)
-		set(AW_HAVE_SDT ON)
-	else()
-		message(STATUS "<sys/sdt.h> (systemtap-sdt-dev) not found: no static probes")
+# AW_<option>, on unless it is set; AW_HAVE_<have> is ON where the header is there as well, and is of use for this processor.
+macro(aw_optional_header option have text header lack)
+	option(AW_${option} "${text}" ON)
+	set(AW_HAVE_${have} OFF)
+	if(AW_${option})
+		check_c_source_compiles("#include <${header}>
+			#ifdef NVALGRIND
+			#error valgrind does not run here
+			#endif
+			int main(void) { return 0; }" AW_${have}_HEADER)
+		if(AW_${have}_HEADER)
+			set(AW_HAVE_${have} ON)
+		else()
+			message(STATUS "<${header}> ${lack}")
+		endif()
 	endif()
-endif()
+endmacro()
 
-option(AW_LIBDW "Files and lines in the reports of anywarp check where libdw's headers are installed; libdw itself is loaded at run time" ON)
-set(AW_HAVE_LIBDW OFF)
-if(AW_LIBDW)
-	check_include_file(elfutils/libdwfl.h AW_LIBDW_HEADER)
-	if(AW_LIBDW_HEADER)
-		set(AW_HAVE_LIBDW ON)
-	else()
-		message(STATUS "<elfutils/libdwfl.h> (libdw-dev) not found: anywarp check names functions by their symbols, without lines")
-	endif()
-endif()
-
-option(AW_MEMCHECK "Marks of anywarp check for programs under valgrind where valgrind's headers are installed" ON)
-set(AW_HAVE_MEMCHECK OFF)
-if(AW_MEMCHECK)
-	check_include_file(valgrind/memcheck.h AW_MEMCHECK_HEADER)
-	if(AW_MEMCHECK_HEADER)
-		set(AW_HAVE_MEMCHECK ON)
-	else()
-		message(STATUS "<valgrind/memcheck.h> (valgrind) not found: anywarp check marks no memory for valgrind")
-	endif()
-endif()
+aw_optional_header(USDT SDT "Static probes for perf and bpftrace where <sys/sdt.h> is installed"
+	sys/sdt.h "(systemtap-sdt-dev) not found: no static probes")
+aw_optional_header(LIBDW LIBDW
+	"Files and lines in the reports of anywarp check where libdw's headers are installed; libdw itself is loaded at run time"
+	elfutils/libdwfl.h "(libdw-dev) not found: anywarp check names functions by their symbols, without lines")
+aw_optional_header(MEMCHECK MEMCHECK "Marks of anywarp check for programs under valgrind where valgrind's headers are installed"
+	valgrind/memcheck.h "(valgrind) not found, or not of this processor: anywarp check marks no memory for valgrind")
 
 find_path(AW_VERBS_HEADERS infiniband/verbs.h)
 find_path(AW_RDMACM_HEADERS rdma/rdma_cma.h)
