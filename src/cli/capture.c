@@ -56,12 +56,7 @@ static bool parse(char **argv, struct capture_options *options)
 			if (!aw_process_number(CAPTURE_WHO, *arg, &options->pid))
 				return false;
 		} else {
-			options->helped = aw_cli_help_asked(&aw_cli_capture, *arg);
-			if (!options->helped)
-				fprintf(stderr,
-					CAPTURE_WHO
-					": unknown argument '%s': see 'anywarp help capture'\n",
-					*arg);
+			options->helped = aw_cli_unknown_asks_help(&aw_cli_capture, *arg);
 			return false;
 		}
 	}

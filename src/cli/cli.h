@@ -42,6 +42,9 @@ const struct cli_command *aw_cli_find(const char *name);
 // True where the word asks for help; then the subcommand's is printed.
 bool aw_cli_help_asked(const struct cli_command *command, const char *word);
 
+// The same of an argument that the command does not know. False: that is said.
+bool aw_cli_unknown_asks_help(const struct cli_command *command, const char *word);
+
 #define CLI_VERBS_LIB "libibverbs.so.1"
 #define CLI_RDMACM_LIB "librdmacm.so.1"
 

@@ -33,6 +33,15 @@ bool aw_cli_help_asked(const struct cli_command *command, const char *word)
 	return true;
 }
 
+bool aw_cli_unknown_asks_help(const struct cli_command *command, const char *word)
+{
+	if (aw_cli_help_asked(command, word))
+		return true;
+	fprintf(stderr, "anywarp %s: unknown argument '%s': see 'anywarp help %s'\n", command->name,
+		word, command->name);
+	return false;
+}
+
 static int dispatch(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "help";

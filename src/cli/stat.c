@@ -46,12 +46,7 @@ static bool parse(char **argv, struct stat_options *options)
 			if (!aw_process_number(STAT_WHO, *arg, &options->pid))
 				return false;
 		} else {
-			options->helped = aw_cli_help_asked(&aw_cli_stat, *arg);
-			if (!options->helped)
-				fprintf(stderr,
-					STAT_WHO
-					": unknown argument '%s': see 'anywarp help stat'\n",
-					*arg);
+			options->helped = aw_cli_unknown_asks_help(&aw_cli_stat, *arg);
 			return false;
 		}
 	}
