@@ -97,7 +97,7 @@ def instrumented(tmp_path_factory):
 
 
 def under_msan(program, persona, side):
-    options = f"exit_code={ERROR}:poison_in_malloc=0:poison_in_free=0:intercept_send=0"
+    options = f"exit_code={ERROR}:poison_in_malloc=0:poison_in_free=0:intercept_send=0:intercept_tls_get_addr=0"
     return run([*CHECK, "--persona", persona, "--", program, side], ANYWARP_PERSONA=persona, MSAN_OPTIONS=options)
 
 
