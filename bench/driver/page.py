@@ -6,6 +6,7 @@ import html as markup
 import overview
 import plots
 import record
+import summary
 import table
 
 STYLE = """
@@ -34,6 +35,7 @@ th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid var(-
   white-space: nowrap; }
 th { font-weight: 600; } tbody tr:nth-child(odd) { background: var(--band); }
 .words :is(th, td):is(:first-child, :last-child) { text-align: left; }
+.summary { font-size: 1.1rem; } dt { font-weight: 600; } summary { cursor: pointer; }
 .yes { color: var(--good); } .no, .failed { color: var(--bad); font-weight: 600; }
 """
 
@@ -70,7 +72,7 @@ def targets_table(found):
         shown = note or verdict
         kind = {True: "yes", False: "no", None: ""}[row["met"]]
         rows.append([*cells, (shown, kind)])
-    return html_table("Ratios of the same rounds", ["target", "bound", "median", "min .. max",
+    return html_table("Ratios of the same rounds", ["target", "bound", "decides", "min .. max",
                                                     "verdict"], rows, "words")
 
 
@@ -121,16 +123,28 @@ def study_sections(found):
 {overview_table(found)}"""
 
 
+def summary_section(found):
+    items = "".join(f"<li>{escape(line)}</li>" for line in summary.sentences(found))
+    return f'<ul class="summary">{items}</ul>' if items else ""
+
+
+def names_section(found):
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(meaning)}</dd>" for name, meaning in summary.names(found))
+    return f'<h2 id="names">Names of the series</h2><dl>{rows}</dl>'
+
+
 def target_sections(found):
-    return f"""<h2 id="targets">Targets</h2>
-{targets_table(found)}"""
+    return f"""<h2 id="targets">For developers: the targets</h2>
+<details><summary>Which ratio anywarp is held to, and the figure that decides</summary>
+{targets_table(found)}</details>"""
 
 
 def html(found):
     """The whole page."""
     study = overview.is_study(found)
     heading = "Applications over iWARP, beside TCP" if study else "anywarp beside what carries it"
-    first = '<a href="#overview">Overview</a>' if study else '<a href="#targets">Targets</a>'
+    first = '<a href="#overview">Overview</a>' if study else ""
+    last = "" if study else '<a href="#names">Names</a><a href="#targets">Targets</a>'
     about = "<br>".join(escape(line) for line in table.about(found))
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -138,13 +152,15 @@ def html(found):
 <title>anywarp bench</title><style>{STYLE}</style></head><body>
 <h1>{heading}</h1>
 <p class="soft">{about}<br><code>{escape(found['settings']['command'])}</code></p>
-<nav>{first}<a href="#plots">Plots</a><a href="#tables">Tables</a></nav>
+{"" if study else summary_section(found)}
+<nav>{first}<a href="#plots">Plots</a><a href="#tables">Tables</a>{last}</nav>
 <p>{HOW}</p>
-{study_sections(found) if study else target_sections(found)}
+{study_sections(found) if study else ""}
 <h2 id="plots">Plots</h2>
 {plots_section(found)}
 <h2 id="tables">Tables</h2>
 {tables_section(found)}
+{"" if study else names_section(found) + target_sections(found)}
 {troubles(found)}
 </body></html>
 """

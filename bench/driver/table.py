@@ -5,6 +5,7 @@ after it, the ratio to raw TCP of the same run."""
 import overview
 import points
 import record
+import summary
 import values
 import wan
 
@@ -86,7 +87,7 @@ def number_text(number, unit=""):
 
 
 def target_cells(row):
-    measured = number_text(row["median"], row["unit"])
+    measured = number_text(row["decides"], row["unit"])
     spread = "-"
     if row["median"] is not None:
         spread = f"{number_text(row['min'])} .. {number_text(row['max'])}"
@@ -95,7 +96,7 @@ def target_cells(row):
 
 
 def target_lines(results):
-    header = ["target", "bound", "median", "min .. max", "verdict"]
+    header = ["target", "bound", "decides", "min .. max", "verdict"]
     cells_of = [target_cells(row) for row in results["targets"]]
     widths = [max(len(line[i]) for line in (header, *cells_of)) for i in range(len(header))]
     lines = []
@@ -132,7 +133,7 @@ def about(results):
 
 def text(results):
     """All of it, for a terminal."""
-    lines = list(about(results))
+    lines = [*about(results), *("" if overview.is_study(results) else ("", *summary.sentences(results)))]
     for heading, _, _, header, rows in tables(results):
         lines += ["", heading, *layout(header, rows)]
     lines += ["", "Medians of the rounds; in brackets the ratio to raw TCP of the same rounds."]
