@@ -39,7 +39,7 @@ void control_receive(struct control *control, char *line);
 /* Receives a line that begins with this word; the part behind the word's blank goes into rest. */
 void control_expect(struct control *control, const char *word, char *rest);
 
-/* Fails when the other end is gone. Never waits: for loops that would wait for it in vain. */
+/* Fails when the other end is gone. Never waits: for loops that would otherwise wait for ever. */
 void control_check(const struct control *control);
 
 #endif

@@ -201,7 +201,7 @@ void verbs_spin(const struct session *session, uint32_t *spins)
 		control_check(&session->control);
 }
 
-/* An event that was raised before stays for the next call, which then polls once more in vain. */
+/* An event that was raised before stays for the next call, which then makes one empty poll more. */
 static int wait_event(struct verbs_lane *lane, int max, struct ibv_wc *wc)
 {
 	struct ibv_cq *cq;

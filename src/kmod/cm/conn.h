@@ -27,7 +27,7 @@
 //   AWAIT_REQUEST  responder  the Request is due, likewise                        DECIDING; OVER
 //   DECIDING       responder  the program has the Request, for AWK_DECIDE_MS      ANSWERING
 //   RUNNING        both       the stream has the socket                           DONE, when the stream is over
-//   OVER           both       failed, rejected or answered in vain: an event      DONE
+//   OVER           both       failed, rejected or answered too late: an event     DONE
 //                             to iw_cm may be due
 //   DONE           both       no event is due any more
 #ifndef KMOD_CM_CONN_H

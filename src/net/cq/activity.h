@@ -11,7 +11,7 @@
 /* Embedded in CQs and channels; zero at first. */
 struct aw_activity {
 	/*
-	 * Grows as these threads serve: with each poll in vain, each QP that a poll found ready,
+	 * Grows as these threads serve: with each empty poll, each QP that a poll found ready,
 	 * each wake.
 	 */
 	_Atomic uint32_t turns;

@@ -58,7 +58,7 @@ static ssize_t send_socket(struct aw_uqp *qp, const struct aw_iov *iov, size_t c
 }
 
 /*
- * poll(2) is asked about a full socket, because a send in vain takes the socket's lock from the
+ * poll(2) is asked about a full socket, because a send that fails takes the socket's lock from the
  * peer's acknowledgements, and poll(2) reports room only when there is enough of it to be worth a
  * send.
  */

@@ -6,7 +6,7 @@
 // Waiting pays off only if the expected call comes, so each of the two keeps a credit account of how often it did. A burst is calls that
 // post within AW_BURST_GAP_NS of each other with no poll in between. A burst that a poll follows as soon earns a credit
 // for each call but the first, which is a system call that waiting saves; any other burst costs one. A post within
-// AW_WAIT_NS of a message, with no poll in vain in between, earns one credit; no such post costs one. A send that waited
+// AW_WAIT_NS of a message, with no empty poll in between, earns one credit; no such post costs one. A send that waited
 // too long costs AW_CREDIT_PRICE, and an account that holds less lets nothing wait. The two have an account each, since a program that
 // polls behind its posts need not post behind its polls.
 #ifndef NET_CREDIT_H
@@ -33,7 +33,7 @@ struct aw_post_credit {
 
 struct aw_ack_credit {
 	uint32_t credits;
-	bool due; /* an acknowledgement is due, with neither a post nor a poll in vain since */
+	bool due; /* an acknowledgement is due, with neither a post nor an empty poll since */
 	bool waits; /* it was not sent yet */
 	uint64_t since_ns;
 };
@@ -68,7 +68,7 @@ void aw_credit_posts_were_late(struct aw_post_credit *credit);
 /* An acknowledgement is due, and nothing else is to be sent. True when it may wait. */
 bool aw_credit_ack_due(struct aw_ack_credit *credit, uint64_t now_ns);
 
-/* answered: the program posts. missed: it polls in vain, or another thread serves the QP. */
+/* answered: the program posts. missed: its poll is empty, or another thread serves the QP. */
 void aw_credit_ack_answered(struct aw_ack_credit *credit, uint64_t now_ns);
 void aw_credit_ack_missed(struct aw_ack_credit *credit, uint64_t now_ns);
 

@@ -18,7 +18,7 @@ void aw_deferral_sent(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 /* A thread that polls has served the QP. True when the acknowledgement that is due now waits. */
 bool aw_deferral_ack(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
-/* The program polls in vain, or another thread serves the QP: a post would have come before. */
+/* A poll of the program is empty, or another thread serves the QP: a post would have come before. */
 void aw_deferral_missed(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* The QP is about to transmit all that it has, or loses its socket: nothing waits any more. */

@@ -6,11 +6,11 @@
 // of the program waits already, an arrival would wake both threads, one of them needlessly. So the progress thread leaves a QP to
 //   pollers   threads that busy-poll the QP's CQ
 //   spinners  threads that do so with other CQs, where the process has few CPUs (AW_SPIN_CPUS_MAX): the progress thread
-//             would have to share one with them. On more CPUs a poll in vain pays one relaxed load for this
+//             would have to share one with them. On more CPUs an empty poll pays one relaxed load for this
 //   waiters   threads that sleep on the channel of its CQs, while arrivals are brisk; the socket is in their epoll set
 // and looks each tick (net/qp/times.h) whether these threads still come:
 //
-//                        polls in vain       +---------+ silent for four ticks; a CQ is armed
+//                        empty polls         +---------+ silent for four ticks; a CQ is armed
 //                     +--------------------->| POLLER  |------------------------------------+
 //                     |                      +---------+                                    |
 //   NONE --attach--> PROGRESS  spins         +---------+ likewise; nothing moves for it     |

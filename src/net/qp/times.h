@@ -2,7 +2,7 @@
 // The one table of the numbers of net/qp that hang on a clock, or that stand for a time because a thread counts its
 // own turns. serve.c and credit.c decide by them; no other file of this room has a time of its own, but for those that
 // the core has for both drivers (core/ending.h, rnr_wait.h, liveness.h) and for captures (capture.c). Figures are of two
-// virtual CPUs, where a recv(2) in vain takes 0.2 us, a sched_yield(2) 0.3, an epoll_ctl(2) 0.5, a clock 0.02.
+// virtual CPUs, where a recv(2) that finds nothing takes 0.2 us, a sched_yield(2) 0.3, an epoll_ctl(2) 0.5, a clock 0.02.
 #ifndef NET_TIMES_H
 #define NET_TIMES_H
 
@@ -30,7 +30,7 @@
  *
  * AW_TICK_NS: a message waits no longer where the thread that serves its QP has stopped. A walk over 512 QPs in each
  * tick took 6 % of a CPU, so a tick looks at counters, and walks only where one stands still.
- * AW_TURNS_MIN: a thread that makes so many turns between two arrivals polls in vain without end: 16 polls in vain take
+ * AW_TURNS_MIN: a thread that makes so many turns between two arrivals makes empty polls without end: 16 empty polls take
  * 3 us or more, and a program that waits by events makes two (AW_POLLS_AWAKE).
  * AW_SILENT_TICKS: a thread that makes no turn in a tick may have lost its CPU, for a time slice of 1 to 4 ms. Serving
  * hundreds of QPs once costs less than taking them back and giving them away again. In the same interval the progress
@@ -48,15 +48,15 @@
 #define AW_IDLE_TICKS (AW_BRISK_NS / AW_TICK_NS)
 
 /*
- * Polls in vain (net/qp/cq_poll.c).
+ * Empty polls (net/qp/cq_poll.c).
  *
- * AW_SPIN_POLLS: a thread that polled in vain so often in a row spins: 12 us or more.
+ * AW_SPIN_POLLS: a thread with so many empty polls in a row spins: 12 us or more.
  * AW_SPIN_VAIN_MAX: a QP that threads spinning on other CQs serve goes back to the progress thread once nothing moved for
  * so many of their turns: 0.4 ms or more, so that a QP at rest does not cost them a recv(2) in each turn.
- * AW_YIELD_POLLS: a thread gives its CPU away after so many polls of memory in vain. They make no system call, so two
+ * AW_YIELD_POLLS: a thread gives its CPU away after so many empty polls of memory. They make no system call, so two
  * threads that wait for each other on one CPU would each use up a time slice of 1 to 4 ms. On a CPU of its own a thread
  * loses 0.3 us in each 64 polls.
- * AW_POLLS_AWAKE: polls in vain that ask no socket, of a thread that woke from a sleep on its channel: one before it
+ * AW_POLLS_AWAKE: empty polls that ask no socket, of a thread that woke from a sleep on its channel: one before it
  * arms and one behind it. The sleep asks them all.
  */
 #define AW_SPIN_POLLS 64

@@ -17,7 +17,7 @@
 #include "net/conn/conn.h"
 #include "net/roce/pair.h"
 
-/* A call in vain is repeated after 10, 20, 40 ... ms, up to this. */
+/* A failed call is repeated after 10, 20, 40 ... ms, up to this. */
 #define AW_RC_AGAIN_MS 1000
 /* A Request waits so long for its QP to be told of the peer; the peer calls again meanwhile. */
 #define AW_RC_HELD_MS 15000

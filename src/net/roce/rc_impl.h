@@ -26,7 +26,7 @@ struct aw_rc {
 	uint32_t incarnation;
 	uint16_t ord;
 	struct aw_conn *call; /* a call that is not answered yet */
-	uint32_t calls; /* calls in vain */
+	uint32_t calls; /* calls that failed */
 	bool met; /* has been connected since RTR */
 	uint64_t call_ns; /* when to call; 0: no call is due */
 	struct aw_rc_held held[AW_RC_HELD_MAX];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // When a listener is registered (aw_offer_announce): not before the program waits for its connections, since the client's connect(2)
 // waits for accept(2). The server of a passive FTP transfer listens, and accepts when the client has asked for the file behind its
-// connect: a client that found a registration would wait in vain.
+// connect: a client that found a registration would wait for nothing.
 #ifndef XSOCK_PAIR_ATTEND_H
 #define XSOCK_PAIR_ATTEND_H
 
