@@ -221,7 +221,7 @@ static bool judge(const struct link_end *end, bool connected, int status)
 
 bool aw_doctor_link(void)
 {
-	const struct timespec patience = { .tv_sec = CHILD_SECONDS_MAX };
+	const struct timespec timeout = { .tv_sec = CHILD_SECONDS_MAX };
 	struct link_end end = { .name = "connecting" };
 	bool connected, right;
 	sigset_t child_ends;
@@ -250,7 +250,7 @@ bool aw_doctor_link(void)
 	}
 	connected = connect_to(&end, fds[0]);
 	// A child that waits for this end is killed.
-	if (!connected && sigtimedwait(&child_ends, NULL, &patience) < 0)
+	if (!connected && sigtimedwait(&child_ends, NULL, &timeout) < 0)
 		kill(child, SIGKILL);
 	waitpid(child, &status, 0);
 	right = judge(&end, connected, status);

@@ -11,7 +11,7 @@ static bool is_unanswered(const struct aw_tcp_seen *seen)
 }
 
 enum aw_liveness_state aw_liveness_look(struct aw_liveness *liveness,
-					const struct aw_tcp_seen *seen, uint64_t patience_ns,
+					const struct aw_tcp_seen *seen, uint64_t timeout_ns,
 					uint64_t now_ns)
 {
 	bool heard = liveness->owes && seen->heard_ns < now_ns - liveness->since_ns;
@@ -24,5 +24,5 @@ enum aw_liveness_state aw_liveness_look(struct aw_liveness *liveness,
 		liveness->owes = true;
 		liveness->since_ns = now_ns;
 	}
-	return now_ns - liveness->since_ns >= patience_ns ? AW_LIVENESS_LOST : AW_LIVENESS_LOOK;
+	return now_ns - liveness->since_ns >= timeout_ns ? AW_LIVENESS_LOST : AW_LIVENESS_LOOK;
 }

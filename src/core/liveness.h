@@ -32,12 +32,12 @@ struct aw_liveness {
 };
 
 /*
- * One look. The peer is lost when its TCP has owed an answer for patience_ns, counted from the first look that found it so, and
+ * One look. The peer is lost when its TCP has owed an answer for timeout_ns, counted from the first look that found it so, and
  * none has come. RFC 9293 3.8.3 wants at least 100 s; and TCP's longest pause between two probes is two minutes (TCP_RTO_MAX),
  * behind which a driver leaves one interval of its looks for the probe's answer.
  */
 enum aw_liveness_state aw_liveness_look(struct aw_liveness *liveness,
-					const struct aw_tcp_seen *seen, uint64_t patience_ns,
+					const struct aw_tcp_seen *seen, uint64_t timeout_ns,
 					uint64_t now_ns);
 
 #endif

@@ -53,9 +53,9 @@ static void ep_connect__carries_octets(void **state)
 }
 
 /* Closed before the peer's program has come to the connection. */
-static void ep_close__patience(void **state)
+static void ep_close__startup_timeout(void **state)
 {
-	const struct aw_xs_options options = { .patience_ms = 50 };
+	const struct aw_xs_options options = { .startup_timeout_ms = 50 };
 	struct aw_xs_ep *ep = ends_create(&options);
 	struct timeval limit = { .tv_sec = LONG / SECOND };
 	uint8_t octets[1024];
@@ -278,7 +278,7 @@ int main(void)
 		cmocka_unit_test(ep_create__bounds),
 		cmocka_unit_test(ep_connect__carries_octets),
 		cmocka_unit_test(ep_connect__once),
-		cmocka_unit_test(ep_close__patience),
+		cmocka_unit_test(ep_close__startup_timeout),
 		cmocka_unit_test(ep_connect__refused),
 		cmocka_unit_test(ep_send__before_the_connection),
 		cmocka_unit_test(ep_respond__no_peer_of_ours),

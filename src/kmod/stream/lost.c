@@ -6,7 +6,7 @@
 
 #define LOOK_NS (8ull * NSEC_PER_SEC)
 /* TCP's longest pause between two probes (TCP_RTO_MAX), from the first look that finds an answer owed. */
-#define PATIENCE_NS (120ull * NSEC_PER_SEC)
+#define LOST_NS (120ull * NSEC_PER_SEC)
 
 void awk_lost_sent(struct awk_qp *qp)
 {
@@ -51,7 +51,7 @@ bool awk_lost_look(struct awk_qp *qp)
 				since_ns(READ_ONCE(icsk->icsk_ack.lrcvtime))),
 	};
 	s->look_ns = now_ns + LOOK_NS;
-	switch (aw_liveness_look(&s->liveness, &seen, PATIENCE_NS, now_ns)) {
+	switch (aw_liveness_look(&s->liveness, &seen, LOST_NS, now_ns)) {
 	case AW_LIVENESS_IDLE:
 		s->looking = false;
 		return false;

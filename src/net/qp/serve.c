@@ -62,10 +62,10 @@ static bool is_overdue(uint32_t unserved_ticks)
 
 static struct aw_serve_plan plan_tick(const struct aw_serve_seen *seen)
 {
-	uint32_t patience = seen->asleep ? AW_IDLE_TICKS : AW_SILENT_TICKS;
+	uint32_t ticks_max = seen->asleep ? AW_IDLE_TICKS : AW_SILENT_TICKS;
 	struct aw_serve_plan plan = { .next = seen->server };
 
-	if (!seen->stuck && (seen->idle_ticks >= patience || seen->armed || seen->unreachable ||
+	if (!seen->stuck && (seen->idle_ticks >= ticks_max || seen->armed || seen->unreachable ||
 			     seen->vain_turns >= AW_SPIN_VAIN_MAX))
 		plan.next = AW_SERVER_PROGRESS;
 	else

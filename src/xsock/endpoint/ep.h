@@ -30,7 +30,7 @@ struct aw_xs_options {
 	 * how long a closed endpoint waits for a peer that has not finished start-up; 0: as for any
 	 * stall
 	 */
-	uint32_t patience_ms;
+	uint32_t startup_timeout_ms;
 };
 
 enum aw_xs_state {

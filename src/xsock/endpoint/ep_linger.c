@@ -3,7 +3,7 @@
 // calls are made, which it sees by their count at each tick; and closed ones. A closed endpoint that has bytes or the stream's end to
 // send lingers: the thread makes progress on it until both are sent. Bytes that the peer sends meanwhile are received and dropped,
 // since a peer that cannot send may not receive either. An endpoint that gets nowhere for a minute
-// (patience_ms during start-up) is given up.
+// (startup_timeout_ms during start-up) is given up.
 #include "xsock/endpoint/ep_impl.h"
 
 #include <stdlib.h>
@@ -71,8 +71,8 @@ static bool linger_once(struct aw_xs_ep *ep) AW_REQUIRES(ep->lock)
 
 	if (ep->disconnecting)
 		stall_max_ns = DISCONNECT_NS;
-	else if (ep->phase < AW_XS_PHASE_UP && ep->options.patience_ms)
-		stall_max_ns = ep->options.patience_ms * UINT64_C(1000000);
+	else if (ep->phase < AW_XS_PHASE_UP && ep->options.startup_timeout_ms)
+		stall_max_ns = ep->options.startup_timeout_ms * UINT64_C(1000000);
 	return has_nothing_to_send(ep) || now - ep->stalled_since_ns > stall_max_ns;
 }
 

@@ -76,7 +76,7 @@ struct aw_ext {
 	/* the reasons to wake it; the pump alone writes the next three fields, and reads them without the lock */
 	short far_events; /* the events that it waits for on far */
 	bool serves_ep; /* it waits for the endpoint's events, too */
-	int patience_ms; /* how long it sleeps before it looks again; -1: no limit */
+	int recheck_ms; /* how long it sleeps before it looks again; -1: no limit */
 
 	/* reads that take bytes from the endpoint itself (ext_direct.c) */
 	bool direct; /* the pump leaves the peer's bytes to a reading thread */
@@ -144,7 +144,7 @@ bool aw_ext_is_queued(const struct aw_ext *ext, unsigned long kind);
 bool aw_ext_may_send(const struct aw_ext *ext);
 /* Has the pump serve the peer's bytes again; a thread that waits for them returns to the pair. */
 void aw_ext_end_direct(struct aw_ext *ext);
-/* Called by the pump: slept: its last sleep has run out. Sets direct and patience_ms. */
+/* Called by the pump: slept: its last sleep has run out. Sets direct and recheck_ms. */
 void aw_ext_review_direct(struct aw_ext *ext, bool slept);
 
 /* ext_cq.c: creates an operation. NULL with errno EAGAIN (AW_EXT_OPS_MAX), ENOMEM, or EOPNOTSUPP in a child. */

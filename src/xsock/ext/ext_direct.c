@@ -2,7 +2,7 @@
 // The stream without its pair: a write of the program's gives its bytes to the endpoint, and a read
 // that may wait takes them from there, in the program's thread. The pair stays what other processes,
 // poll(2) and stdio see; bytes that are in it go first. While reads are direct, the pump leaves the
-// peer's bytes alone; it serves them again when no read has come for PATIENCE_MS.
+// peer's bytes alone; it serves them again when no read has come for RECHECK_MS.
 //
 // The pump takes from the pair what the endpoint has room for and keeps a part of a message at the
 // most, which a direct write or read waits for; a byte that goes through it costs two wake-ups a
@@ -27,7 +27,7 @@
 
 #include "xsock/base/left.h"
 
-#define PATIENCE_MS 10
+#define RECHECK_MS 10
 
 _Atomic(unsigned) aw_ext_directs;
 
@@ -73,7 +73,7 @@ void aw_ext_review_direct(struct aw_ext *ext, bool slept)
 		set_direct(ext, false);
 	if (ext->direct && used && !ext->reading)
 		aw_xs_ep_attend(ext->ep);
-	ext->patience_ms = ext->direct && (used || !ext->reading) ? PATIENCE_MS : -1;
+	ext->recheck_ms = ext->direct && (used || !ext->reading) ? RECHECK_MS : -1;
 }
 
 bool aw_ext_is_queued(const struct aw_ext *ext, unsigned long kind)
@@ -194,7 +194,7 @@ static void end_wait(void *arg)
 	if (ext->sent_back)
 		aw_xs_ep_interrupt(ext->ep, false);
 	ext->sent_back = false;
-	if (ext->direct && ext->patience_ms < 0)
+	if (ext->direct && ext->recheck_ms < 0)
 		wake_pump(ext);
 	pthread_mutex_unlock(&ext->lock);
 	aw_ext_unuse(ext);

@@ -368,7 +368,7 @@ static short wanted_events(struct aw_ext *ext, int *timeout_ms)
  */
 static bool pump_sleep(struct aw_ext *ext, bool ended, short *far_revents)
 {
-	int timeout_ms = -1, patience_ms = ext->patience_ms, ready;
+	int timeout_ms = -1, recheck_ms = ext->recheck_ms, ready;
 	struct pollfd fds[POLL_FDS];
 	bool serves = ext->serves_ep;
 	eventfd_t count;
@@ -378,7 +378,7 @@ static bool pump_sleep(struct aw_ext *ext, bool ended, short *far_revents)
 	if (ended) {
 		/* No event tells of a completion behind the end. */
 		if (atomic_load(&ext->posted))
-			patience_ms = POSTED_RETRY_MS;
+			recheck_ms = POSTED_RETRY_MS;
 		serves = false;
 	}
 	if (serves && !aw_xs_ep_arm_for(ext->ep, wanted_events(ext, &timeout_ms)))
@@ -390,7 +390,7 @@ static bool pump_sleep(struct aw_ext *ext, bool ended, short *far_revents)
 	if (*far_revents & POLLHUP && !ext->far_events)
 		fds[POLL_FAR].fd = -1; /* the kernel reports a hang-up for ever */
 	fds[POLL_WAKE] = (struct pollfd){ .fd = ext->wake, .events = POLLIN };
-	ready = poll(fds, POLL_FDS, timeout_ms < 0 ? patience_ms : timeout_ms);
+	ready = poll(fds, POLL_FDS, timeout_ms < 0 ? recheck_ms : timeout_ms);
 	if (ready <= 0)
 		return ready == 0;
 	if (fds[POLL_WAKE].revents)

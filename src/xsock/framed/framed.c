@@ -13,7 +13,7 @@
 #include "xsock/framed/hello.h"
 #include "xsock/framed/slot.h"
 #include "xsock/process/mode.h"
-#include "xsock/process/patience.h"
+#include "xsock/process/deadline.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/registration.h"
 
@@ -85,7 +85,7 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 	}
 	aw_fdtab_lock();
 	sock->slot = slot;
-	sock->due_ns = sock->role == AW_ROLE_ACTIVE ? aw_patience_begin() : 0;
+	sock->due_ns = sock->role == AW_ROLE_ACTIVE ? aw_deadline_begin() : 0;
 	sock->remote = remote;
 	aw_registration_narrow(sock); /* the epoll sets get back the program's own registrations */
 	aw_fdtab_set_state(sock, AW_FD_FRAMED);
@@ -134,7 +134,7 @@ static void reserve_slot(struct aw_sock *sock, int fd, void *unused) AW_REQUIRES
 		sock->slot = aw_arena_take(sock->ino);
 	sock->shared |= sock->slot != NULL;
 	if (sock->shared)
-		aw_patience_note(aw_now_ns());
+		aw_deadline_note(aw_now_ns());
 }
 
 void aw_framed_reserve(void)
@@ -299,13 +299,13 @@ bool aw_framed_inherit(const struct aw_slot_set *set, unsigned number, struct aw
 	warn_unless(set->expected ? aw_arena_arrive(slot) : aw_arena_claim(slot));
 	begun = aw_framed_is_begun(slot); /* another process may begin it now */
 	if (!begun)
-		aw_patience_note(aw_now_ns());
+		aw_deadline_note(aw_now_ns());
 	*sock = (struct aw_sock){
 		.state = begun ? AW_FD_FRAMED : AW_FD_PENDING,
 		.mode = begun ? (enum aw_xs_mode)atomic_load(&slot->mode) : AW_XS_ON,
 		.role = begun ? (enum aw_role)atomic_load(&slot->role) : AW_ROLE_PASSIVE,
 		.shared = true,
-		.due_ns = begun ? 0 : aw_patience_begin(),
+		.due_ns = begun ? 0 : aw_deadline_begin(),
 		.ino = aw_arena_ino(slot),
 		.proxy = aw_proxy_id(),
 		.slot = slot,

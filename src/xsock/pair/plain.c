@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#define PATIENCE "ANYWARP_SOCKETS_PAIR_MS (10 ms where it is not set)"
+#define PAIR_WAIT "ANYWARP_SOCKETS_PAIR_MS (10 ms where it is not set)"
 #define RUN_SO \
 	"under 'anywarp sockets', in mode auto, as the same user and in the same network namespace"
 
@@ -21,19 +21,19 @@ const struct aw_plain_words aw_plain_words[AW_PLAIN_REASONS] = {
 	[AW_PLAIN_NO_LISTENER] = { "no-listener", "no server in auto is known at that address",
 				   "run the server " RUN_SO
 				   "; it is known once it has called accept, poll, select or epoll_ctl" },
-	[AW_PLAIN_LATE] = { "late", "the server did not accept the connection within " PATIENCE,
+	[AW_PLAIN_LATE] = { "late", "the server did not accept the connection within " PAIR_WAIT,
 			    "if its accept is slow, give the client more time" },
 	[AW_PLAIN_LATE_BEFORE] = { "late-before",
 				   "the server did not accept the connections before in time, so this one did not wait",
 				   "see late" },
-	[AW_PLAIN_HANDSHAKE] = { "handshake", "the TCP handshake took longer than " PATIENCE,
+	[AW_PLAIN_HANDSHAKE] = { "handshake", "the TCP handshake took longer than " PAIR_WAIT,
 				 "give the server's listen a longer backlog, or the client more time" },
 	[AW_PLAIN_SERVER_FIRST] = { "server-first",
 				    "the server sent bytes or closed before it took the offer of a pair",
 				    "see whether its call of accept is one that the library sees" },
 	[AW_PLAIN_NO_OFFER] = { "no-offer",
 				"the client did not offer a pair, or not for long enough",
-				"run the client " RUN_SO "; it waits for accept for " PATIENCE },
+				"run the client " RUN_SO "; it waits for accept for " PAIR_WAIT },
 	[AW_PLAIN_OWN_LISTENER] = { "own-listener",
 				    "the program connects to its own listener in its only thread",
 				    NULL },

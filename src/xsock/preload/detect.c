@@ -11,7 +11,7 @@
 #include "xsock/framed/first_bytes.h"
 #include "xsock/framed/framed.h"
 #include "xsock/process/mode.h"
-#include "xsock/process/patience.h"
+#include "xsock/process/deadline.h"
 #include "xsock/process/shield.h"
 #include "xsock/process/waits.h"
 
@@ -88,11 +88,11 @@ static bool is_connecting(const struct aw_sock *sock, int fd, const void *arg)
 	return sock->state == AW_FD_CONNECTING && !sock->caller;
 }
 
-/* Waits for bytes, AW_PATIENCE_LOOK_NS at most. Returns whether the wait goes on; else errno is set, or the time of end_ns is over. */
+/* Waits for bytes, AW_DEADLINE_LOOK_NS at most. Returns whether the wait goes on; else errno is set, or the time of end_ns is over. */
 static bool await_bytes(const struct aw_first_io_call *call, int64_t end_ns, int64_t limit_ns)
 {
-	int64_t left_ns = limit_ns < 0 ? AW_PATIENCE_LOOK_NS
-				       : MIN(AW_PATIENCE_LOOK_NS, end_ns - aw_now_ns());
+	int64_t left_ns = limit_ns < 0 ? AW_DEADLINE_LOOK_NS
+				       : MIN(AW_DEADLINE_LOOK_NS, end_ns - aw_now_ns());
 	struct timespec turn = { .tv_nsec = left_ns > 0 ? (long)left_ns : 0 };
 	struct pollfd pollfd = { .fd = call->fd, .events = POLLIN };
 

@@ -29,7 +29,7 @@
 #include "xsock/process/memory.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/name.h"
-#include "xsock/process/patience.h"
+#include "xsock/process/deadline.h"
 #include "xsock/process/proxy.h"
 
 #define ADDR_BYTES sizeof(struct sockaddr_in6)
@@ -368,7 +368,7 @@ static void import_socket(const char *text, const struct socket_fds *open)
 	    aw_libc()->fcntl(beside, F_SETFD, FD_CLOEXEC) == 0)
 		sock.beside = beside;
 	if (sock.state == AW_FD_PENDING)
-		sock.due_ns = aw_patience_begin();
+		sock.due_ns = aw_deadline_begin();
 	if (!add_socket(&sock, open) && sock.beside)
 		aw_libc()->close(sock.beside);
 }

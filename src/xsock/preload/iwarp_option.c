@@ -11,7 +11,7 @@
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/option.h"
 #include "xsock/process/mode.h"
-#include "xsock/process/patience.h"
+#include "xsock/process/deadline.h"
 
 static bool is_stream(int fd)
 {
@@ -49,7 +49,7 @@ static bool apply_mode(struct aw_sock *sock, enum aw_xs_mode mode, bool start)
 	sock->mode_is_set = true;
 	aw_mode_note_program();
 	if (start) {
-		sock->due_ns = sock->role == AW_ROLE_PASSIVE ? aw_patience_begin() : 0;
+		sock->due_ns = sock->role == AW_ROLE_PASSIVE ? aw_deadline_begin() : 0;
 		aw_fdtab_set_state(sock, AW_FD_PENDING);
 	} else if (mode != AW_XS_ON &&
 		   (sock->state == AW_FD_PENDING || sock->state == AW_FD_CONNECTING))

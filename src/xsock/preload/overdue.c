@@ -22,9 +22,9 @@ struct over {
 
 const struct timespec *aw_overdue_left(const struct aw_deadline *deadline, struct timespec *left)
 {
-	struct aw_deadline sooner = { aw_patience_first_ns() };
+	struct aw_deadline sooner = { aw_deadline_first_ns() };
 
-	if (sooner.at_ns == AW_PATIENCE_NEVER ||
+	if (sooner.at_ns == AW_DEADLINE_NEVER ||
 	    (deadline->at_ns >= 0 && deadline->at_ns < sooner.at_ns))
 		sooner = *deadline;
 	return aw_deadline_left(&sooner, left);
@@ -35,7 +35,7 @@ static void collect_over(struct aw_sock *sock, int fd, void *arg) AW_REQUIRES(aw
 	bool pending = sock->state == AW_FD_PENDING;
 	bool begun_by_other = pending && sock->slot && aw_framed_is_begun(sock->slot);
 	struct over *over = arg;
-	int64_t next_ns = over->now_ns + AW_PATIENCE_LOOK_NS;
+	int64_t next_ns = over->now_ns + AW_DEADLINE_LOOK_NS;
 	bool due;
 
 	if (!sock->due_ns)
@@ -46,7 +46,7 @@ static void collect_over(struct aw_sock *sock, int fd, void *arg) AW_REQUIRES(aw
 	if (!due)
 		sock->due_ns = 0;
 	else if ((sock->due_ns > over->now_ns && !begun_by_other) || sock->state == AW_FD_STARTING)
-		aw_patience_note(pending && aw_first_io_is_shared(sock) ? MIN(next_ns, sock->due_ns)
+		aw_deadline_note(pending && aw_first_io_is_shared(sock) ? MIN(next_ns, sock->due_ns)
 									: sock->due_ns);
 	else if (over->count < OVER_MAX)
 		over->fds[over->count++] = fd;
@@ -58,10 +58,10 @@ void aw_overdue_settle(void)
 {
 	struct over over = { .more = true };
 
-	while (over.more && aw_patience_first_ns() <= aw_now_ns()) {
+	while (over.more && aw_deadline_first_ns() <= aw_now_ns()) {
 		over = (struct over){ .now_ns = aw_now_ns() };
 		aw_fdtab_lock();
-		(void)aw_patience_take_first_ns();
+		(void)aw_deadline_take_first_ns();
 		aw_fdtab_each(collect_over, &over);
 		aw_fdtab_unlock();
 		for (int i = 0; i < over.count; i++) {
@@ -73,6 +73,6 @@ void aw_overdue_settle(void)
 				(void)aw_first_io_make(over.fds[i], AW_FIRST_POLL, true);
 		}
 		if (over.more)
-			aw_patience_note(over.now_ns);
+			aw_deadline_note(over.now_ns);
 	}
 }

@@ -70,7 +70,7 @@ struct aw_sock {
 	bool connect_reported; /* a connect call has returned success */
 	/* TCP reported this errno while a call that could not return it started MPA: the next one gets it; 0: none */
 	int error;
-	int64_t due_ns; /* deadline of the peer's Request, or of its Reply (patience.h); 0: neither is due */
+	int64_t due_ns; /* deadline of the peer's Request, or of its Reply (deadline.h); 0: neither is due */
 	int lowat; /* the program's SO_RCVLOWAT while the library waits for the rest of a Request; 0: it does not */
 	bool shared; /* the process has forked since the accept: another one may begin the connection */
 	struct linger linger;

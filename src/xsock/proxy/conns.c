@@ -73,7 +73,7 @@ struct aw_line *aw_conns_make_line(bool initiates, bool nodelay, int *tcp)
 {
 	struct aw_xs_options options = {
 		.nodelay = nodelay,
-		.patience_ms = AW_CONNS_PATIENCE_MS,
+		.startup_timeout_ms = AW_CONNS_STARTUP_MS,
 	};
 	struct aw_line *line;
 	struct aw_xs_ep *ep;

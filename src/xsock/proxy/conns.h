@@ -16,7 +16,7 @@
  * How long an endpoint waits for its peer's MPA start-up. A program may write, close and exit long
  * before its server accepts the connection.
  */
-#define AW_CONNS_PATIENCE_MS 600000
+#define AW_CONNS_STARTUP_MS 600000
 
 struct aw_proxy_conn {
 	LIST_ENTRY(aw_proxy_conn) all, same_ino, same_tcp; /* same_*: with such an inode */

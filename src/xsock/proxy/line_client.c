@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "xsock/base/patience.h"
+#include "xsock/base/startup_time.h"
 #include "xsock/base/sockopt.h"
 #include "xsock/framed/first_bytes.h"
 #include "xsock/framed/hello.h"
@@ -302,7 +302,7 @@ struct aw_line *aw_line_of_client(const struct aw_request *request, int tcp, int
 		.tcp = tcp,
 		.far = far,
 		.nodelay = request->nodelay,
-		.due_ns = aw_now_ns() + AW_PATIENCE_MS * (NS / 1000),
+		.due_ns = aw_now_ns() + AW_PEER_STARTUP_MS * (NS / 1000),
 	};
 	list_add(client);
 	/* The program's mark would hide the Request, which is none of its bytes. */

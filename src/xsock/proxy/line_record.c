@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "xsock/base/patience.h"
+#include "xsock/base/startup_time.h"
 #include "xsock/base/sockopt.h"
 #include "xsock/framed/bridged.h"
 #include "xsock/framed/calls.h"
@@ -281,7 +281,7 @@ static void record_shutdown(struct aw_line *line, bool closed)
 	struct line_record *r = record_of(line);
 
 	if (is_unanswered(r) && aw_share_is_alone(&r->start.share))
-		r->until_ns = aw_now_ns() + AW_PATIENCE_MS * INT64_C(1000000);
+		r->until_ns = aw_now_ns() + AW_PEER_STARTUP_MS * INT64_C(1000000);
 	else if (closed && r->start.near < 0)
 		return;
 	(void)shutdown(r->start.tcp, SHUT_WR);

@@ -22,7 +22,7 @@
 #include "xsock/proxy/status.h"
 
 #define REVIEW_MS 1000
-#define LINGER_NS ((AW_CONNS_PATIENCE_MS + 120000) * INT64_C(1000000))
+#define LINGER_NS ((AW_CONNS_STARTUP_MS + 120000) * INT64_C(1000000))
 
 /*
  * Closes all that this process has inherited but the control socket: the program's pipes must end

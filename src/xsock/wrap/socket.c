@@ -15,7 +15,7 @@
 #include "xsock/preload/first_io.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/name.h"
-#include "xsock/process/patience.h"
+#include "xsock/process/deadline.h"
 #include "xsock/wrap/wrap.h"
 
 /* Returns whether caller is in a verbs library, whose own sockets stay plain TCP. */
@@ -118,7 +118,7 @@ static int add_accepted(const struct listener_state *state, int fd, int flags)
 	if (like.mode == AW_XS_AUTO) {
 		aw_offer_take(fd, flags);
 	} else if (aw_xs_mode_is_iwarp(like.mode)) {
-		like.due_ns = aw_patience_begin();
+		like.due_ns = aw_deadline_begin();
 		if (aw_refusal_is_due_to_mptcp(fd)) {
 			like.error = EPROTONOSUPPORT;
 			(void)aw_libc()->shutdown(fd, SHUT_RDWR);
