@@ -38,6 +38,7 @@ struct aw_stream aw_stream_agreed(const struct aw_mpa_result *result, bool initi
 		.ird = result->ird,
 		.ord = result->ord,
 		.extensions = result->extensions,
+		.large_fpdus = result->large_fpdus || result->large_any,
 		.moves = result->host,
 	};
 }

@@ -84,9 +84,10 @@ struct aw_stream {
 	uint8_t rtr; /* as in struct aw_mpa_result */
 	uint32_t ird;
 	uint32_t ord;
-	uint32_t emss; /* octets of one TCP segment: an FPDU is no larger */
+	uint32_t emss; /* octets of one TCP segment: an FPDU is no larger, unless large_fpdus */
 	uint32_t stag_seed; /* random: where the one-shot sink STags start */
 	bool extensions; /* as in struct aw_mpa_result */
+	bool large_fpdus; /* sends FPDUs longer than a TCP segment, but not with markers */
 	/* the peer may send the messages of wire/move.h; a driver may end that */
 	bool moves;
 };

@@ -84,6 +84,8 @@ size_t aw_mpa_request(const struct aw_mpa_local *local, const void *pd, size_t p
 		.kind = MPA_REQUEST,
 		.flags = (local->markers ? MPA_FLAG_MARKERS : 0) | (local->crc ? MPA_FLAG_CRC : 0) |
 			 (enhanced && local->extensions ? MPA_FLAG_EXT_OFFER : 0) |
+			 (enhanced && local->large_fpdus != AW_LARGE_OFF ? MPA_FLAG_LARGE_FPDUS
+									 : 0) |
 			 (enhanced && offers_host(local) ? MPA_FLAG_HOST : 0),
 		.revision = enhanced ? REVISION_ENHANCED : REVISION_PLAIN,
 	};
@@ -105,6 +107,7 @@ static enum aw_setup read_frame(const struct aw_mpa_local *local, const struct m
 	if (frame->revision < REVISION_PLAIN || frame->revision > revision_max)
 		return AW_SETUP_REVISION;
 	*result = (struct aw_mpa_result){
+		.large_any = local->large_fpdus == AW_LARGE_ANY,
 		.revision = frame->revision,
 		/* RFC 5044 7.1.1: in revision 1 the bit is reserved, and not checked. */
 		.enhanced = frame->revision >= REVISION_ENHANCED &&
@@ -142,6 +145,19 @@ static bool agrees(const struct aw_mpa_local *local, const struct mpa_frame *rep
 {
 	return local->extensions && (reply->flags & MPA_FLAG_EXT_AGREE) &&
 	       !(reply->flags & (MPA_FLAG_EXT_OFFER | MPA_FLAG_REJECT));
+}
+
+/* Likewise. */
+static bool agrees_to_large(const struct aw_mpa_local *local, const struct mpa_frame *reply)
+{
+	return local->large_fpdus != AW_LARGE_OFF && (reply->flags & MPA_FLAG_LARGE_FPDUS) &&
+	       (reply->flags & (MPA_FLAG_EXT_AGREE | MPA_FLAG_ANSWER)) &&
+	       !(reply->flags & (MPA_FLAG_EXT_OFFER | MPA_FLAG_REJECT));
+}
+
+static uint8_t large_answer(const struct aw_mpa_result *result)
+{
+	return MPA_FLAG_LARGE_FPDUS | (result->extensions ? 0 : MPA_FLAG_ANSWER);
 }
 
 static enum aw_setup negotiate_reply(const struct aw_mpa_local *local,
@@ -186,6 +202,7 @@ enum aw_setup aw_mpa_on_reply(const struct aw_mpa_local *local, const struct mpa
 		got.extensions = agrees(local, reply);
 		got.host = got.extensions && offers_host(local) && !got.markers_tx &&
 			   (reply->flags & MPA_FLAG_HOST);
+		got.large_fpdus = agrees_to_large(local, reply);
 		setup = negotiate_reply(local, &enh, &got);
 	}
 	*result = got;
@@ -240,6 +257,8 @@ enum aw_setup aw_mpa_on_request(const struct aw_mpa_local *local, const struct m
 		got.extensions = local->extensions && (request->flags & MPA_FLAG_EXT_OFFER);
 		got.host = got.extensions && offers_host(local) && !got.markers_tx &&
 			   (request->flags & MPA_FLAG_HOST);
+		got.large_fpdus = local->large_fpdus != AW_LARGE_OFF &&
+				  (request->flags & MPA_FLAG_LARGE_FPDUS);
 		negotiate_request(local, &enh, &got);
 	}
 	*result = got;
@@ -264,7 +283,8 @@ size_t aw_mpa_reply(const struct aw_mpa_local *local, const struct aw_mpa_result
 		.flags = (local->markers ? MPA_FLAG_MARKERS : 0) |
 			 (result->crc ? MPA_FLAG_CRC : 0) | (reject ? MPA_FLAG_REJECT : 0) |
 			 (result->extensions && !reject ? MPA_FLAG_EXT_AGREE : 0) |
-			 (result->host && !reject ? MPA_FLAG_HOST : 0),
+			 (result->host && !reject ? MPA_FLAG_HOST : 0) |
+			 (result->large_fpdus && !reject ? large_answer(result) : 0),
 		.revision = result->revision,
 	};
 

@@ -8,6 +8,13 @@
 #include "core/types.h"
 #include "wire/mpa.h"
 
+/* The peers to which this end sends FPDUs longer than a TCP segment. It takes them from every peer. */
+enum aw_large_fpdus {
+	AW_LARGE_OFF,
+	AW_LARGE_AGREED, /* offer, or agree to, them: docs/extensions.md */
+	AW_LARGE_ANY, /* send them to every peer, and offer them */
+};
+
 /* The wishes and abilities of this end. */
 struct aw_mpa_local {
 	uint8_t revision; /* initiator: highest to use, 1 or 2. responder: highest it answers */
@@ -18,6 +25,7 @@ struct aw_mpa_local {
 	uint16_t ird; /* Reads we can take at once; MPA_IRD_ORD_NONE: not negotiated */
 	uint16_t ord; /* Reads we want to have outstanding; likewise */
 	bool extensions; /* offer, or agree to, RFC 7306 as docs/extensions.md has it */
+	enum aw_large_fpdus large_fpdus;
 	bool host; /* with extensions: offer, or agree to, a move into shared memory (docs/host-path.md) */
 	bool ird_ord_ulp; /* ird and ord hold, but the ULPs agree on them: 0x3fff on the wire */
 };
@@ -39,6 +47,8 @@ struct aw_mpa_result {
 	uint8_t peer_rtr; /* likewise; mask of enum mpa_rtr */
 	bool extensions; /* enhanced: offered, and agreed to */
 	bool host; /* likewise */
+	bool large_fpdus; /* both ends agree on FPDUs longer than a TCP segment */
+	bool large_any; /* this end sends them all the same: AW_LARGE_ANY */
 	const uint8_t *pd; /* the ULP's private data; borrowed from the frame */
 	uint16_t pd_len;
 };

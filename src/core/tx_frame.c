@@ -19,6 +19,9 @@ uint32_t aw_tx_mulpdu(const struct aw_stream *stream)
 {
 	uint32_t emss = stream->emss;
 
+	/* RFC 5044 3 asks for FPDUs of a segment because of receivers that place out of order; this peer does not. */
+	if (stream->large_fpdus && !stream->markers_tx)
+		return FPDU_MULPDU_MAX;
 	if (stream->markers_tx && emss > MARKED_EMSS_MAX)
 		emss = MARKED_EMSS_MAX;
 	return (uint32_t)fpdu_mulpdu(emss, stream->markers_tx);

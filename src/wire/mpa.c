@@ -13,11 +13,6 @@ enum {
 	PD_LENGTH = 18,
 };
 
-enum {
-	FLAGS_KNOWN = MPA_FLAG_MARKERS | MPA_FLAG_CRC | MPA_FLAG_REJECT | MPA_FLAG_ENHANCED |
-		      MPA_FLAG_EXT_OFFER | MPA_FLAG_EXT_AGREE | MPA_FLAG_HOST,
-};
-
 /* RFC 6581 9: two 16-bit words, each two flags and a 14-bit count. */
 enum {
 	WORD_HIGH = 0x8000, /* A and C */
@@ -59,7 +54,7 @@ enum mpa_parse mpa_parse(const uint8_t *buf, size_t len, struct mpa_frame *frame
 
 	*frame = (struct mpa_frame){
 		.kind = kind,
-		.flags = buf[FLAGS] & FLAGS_KNOWN,
+		.flags = buf[FLAGS],
 		.revision = buf[REVISION],
 		.pd_len = pd_len,
 		.pd = buf + MPA_HDR_LEN,
@@ -70,7 +65,7 @@ enum mpa_parse mpa_parse(const uint8_t *buf, size_t len, struct mpa_frame *frame
 size_t mpa_build(const struct mpa_frame *frame, uint8_t *buf)
 {
 	memcpy(buf, keys[frame->kind], MPA_KEY_LEN);
-	buf[FLAGS] = frame->flags & FLAGS_KNOWN;
+	buf[FLAGS] = frame->flags;
 	buf[REVISION] = frame->revision;
 	put_be16(buf + PD_LENGTH, frame->pd_len);
 	if (frame->pd_len > 0)

@@ -26,10 +26,13 @@ enum mpa_flag {
 	MPA_FLAG_CRC = 0x40, /* C: I want CRCs checked */
 	MPA_FLAG_REJECT = 0x20, /* R: replies only */
 	MPA_FLAG_ENHANCED = 0x10, /* S: RFC 6581 data leads the private data */
-	/* Reserved bits, which receivers do not check; docs/extensions.md. */
+	/* Reserved by the RFCs, and not checked by other receivers: docs/extensions.md. */
+	MPA_FLAG_LARGE_FPDUS = 0x08, /* FPDUs longer than a TCP segment are welcome */
 	MPA_FLAG_EXT_OFFER = 0x04, /* requests only */
 	MPA_FLAG_EXT_AGREE = 0x02, /* replies only, with the one above clear */
 	MPA_FLAG_HOST = 0x01, /* offer, with EXT_OFFER; agreed, with EXT_AGREE: docs/host-path.md */
+	/* In a Reply with LARGE_FPDUS that does not agree to the extensions: it is no Request's flags sent back. */
+	MPA_FLAG_ANSWER = MPA_FLAG_HOST,
 };
 
 enum mpa_rtr {
@@ -48,7 +51,7 @@ struct mpa_enhanced {
 
 struct mpa_frame {
 	enum mpa_kind kind;
-	uint8_t flags; /* enum mpa_flag; reserved bits cleared by the parser */
+	uint8_t flags; /* enum mpa_flag */
 	uint8_t revision;
 	uint16_t pd_len; /* private data, RFC 6581's octets included */
 	const uint8_t *pd; /* borrowed from the parsed octets */

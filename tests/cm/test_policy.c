@@ -316,10 +316,10 @@ static void two_ends_client_first(void)
 static void two_ends__each_policy(void **state)
 {
 	static const char *const peer_to_peer[] = {
-		"rtr=send",	      "rtr=write",   "rtr=read",
-		"rtr=send+read",      "markers=on",  "crc=off",
-		"crc=off,markers=on", "ird_ord=ulp", "ird_ord=ulp,rtr=read",
-		"extensions=off",
+		"rtr=send",	      "rtr=write",	 "rtr=read",
+		"rtr=send+read",      "markers=on",	 "crc=off",
+		"crc=off,markers=on", "ird_ord=ulp",	 "ird_ord=ulp,rtr=read",
+		"extensions=off",     "large_fpdus=any", "large_fpdus=off,extensions=off",
 	};
 	static const char *const client_server[] = {
 		"p2p=off",

@@ -412,6 +412,7 @@ static void run(struct harness *h, struct bytes *b)
 		.emss = 128 + bytes_u16(b),
 		.stag_seed = 0xfffffffe,
 		.extensions = rights & 1,
+		.large_fpdus = rights & 1,
 		.moves = rights & 128,
 	};
 	uint8_t posts = bytes_u8(b) % SQ_CAPACITY;

@@ -21,6 +21,7 @@ static struct aw_mpa_local draw_local(struct bytes *b)
 		.ird = ird,
 		.ord = bits & 0x80 ? bytes_u16(b) & MPA_IRD_ORD_NONE : bytes_u8(b),
 		.extensions = ird & 1,
+		.large_fpdus = (enum aw_large_fpdus)(ird >> 3 & 3) % 3,
 		.ird_ord_ulp = (ird & 6) == 6,
 	};
 }
@@ -61,6 +62,7 @@ static void check_initiator(const struct aw_mpa_local *local, const struct mpa_f
 		return;
 	FUZZ_CHECK(frame->kind == MPA_REPLY);
 	FUZZ_CHECK(!r.extensions || (local->extensions && r.enhanced));
+	FUZZ_CHECK(!r.large_fpdus || (local->large_fpdus && r.enhanced));
 	FUZZ_CHECK(!r.p2p || (single_bit(r.rtr) && (r.rtr & local->rtr)));
 	FUZZ_CHECK(!local->crc || r.crc);
 	FUZZ_CHECK(r.markers_rx == local->markers);
@@ -96,6 +98,7 @@ static void check_responder(struct bytes *b, const struct aw_mpa_local *local,
 		return;
 	FUZZ_CHECK(frame->kind == MPA_REQUEST && r.revision <= local->revision);
 	FUZZ_CHECK(!r.extensions || (local->extensions && r.enhanced));
+	FUZZ_CHECK(!r.large_fpdus || (local->large_fpdus && r.enhanced));
 	FUZZ_CHECK(!r.p2p || (r.rtr <= 7 && r.rtr));
 	FUZZ_CHECK(!local->crc || r.crc);
 	FUZZ_CHECK(r.ird <= local->ird || (r.rtr & MPA_RTR_READ));
@@ -123,6 +126,7 @@ static void check_pair(struct bytes *b)
 	if (aw_mpa_on_reply(&first, &frame, &near) != AW_SETUP_OK)
 		return;
 	FUZZ_CHECK(near.extensions == far.extensions);
+	FUZZ_CHECK(near.large_fpdus == far.large_fpdus);
 	FUZZ_CHECK(near.extensions == (near.enhanced && first.extensions && second.extensions));
 	FUZZ_CHECK(near.crc == far.crc && near.p2p == far.p2p && !near.rejected);
 	FUZZ_CHECK(near.markers_tx == far.markers_rx && near.markers_rx == far.markers_tx);

@@ -24,6 +24,9 @@ void check_setup(struct conn *conn)
 	if (a->extensions != b->extensions ||
 	    a->extensions != (a->enhanced && la->extensions && lb->extensions))
 		world_fail(conn->world, "extensions: %d and %d", a->extensions, b->extensions);
+	if (a->large_fpdus != b->large_fpdus ||
+	    a->large_fpdus != (a->enhanced && la->large_fpdus && lb->large_fpdus))
+		world_fail(conn->world, "large FPDUs: %d and %d", a->large_fpdus, b->large_fpdus);
 	if (a->p2p != b->p2p || (a->p2p && (!(a->rtr & b->rtr) || a->rtr & (a->rtr - 1))))
 		world_fail(conn->world, "p2p %d and %d, RTR %x and %x", a->p2p, b->p2p, a->rtr,
 			   b->rtr);

@@ -107,6 +107,7 @@ void node_start(struct end *end)
 					     : emss[rng_below(rng, 7)],
 		.stag_seed = (uint32_t)rng_next(rng),
 		.extensions = end->result.extensions,
+		.large_fpdus = end->result.large_fpdus,
 	};
 
 	end->phase = PHASE_STREAM;

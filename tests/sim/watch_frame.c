@@ -54,9 +54,19 @@ static void check_crc(struct end *end, const uint8_t *fpdu, size_t len)
 		world_fail(end->world, "%c: an FPDU's CRC is wrong", end->name);
 }
 
-/* Where a maximum is smaller than MPA allows (RFC 5044 4.5: MULPDU at least 128) it is void. */
+/*
+ * Where a maximum is smaller than MPA allows (RFC 5044 4.5: MULPDU at least 128) it is void. Large FPDUs go only to a peer that
+ * takes them, and never with markers.
+ */
 static void check_size(struct end *end, size_t len)
 {
+	const struct aw_stream *stream = &end->qp.stream;
+
+	if (stream->large_fpdus && end->local.large_fpdus != AW_LARGE_ANY &&
+	    !end->peer->local.large_fpdus)
+		world_fail(end->world, "%c: large FPDUs for a peer that takes none", end->name);
+	if (stream->large_fpdus && !stream->markers_tx)
+		return;
 	if (end->qp.stream.emss >= 256 && len > end->qp.stream.emss)
 		world_fail(end->world, "%c: an FPDU of %zu octets exceeds the EMSS of %u",
 			   end->name, len, end->qp.stream.emss);

@@ -145,7 +145,7 @@ def test_the_sockets_library_tells_once_of_each_wrong_value(names):
 
 @pytest.mark.skipif(bool(os.environ.get("ANYWARP_SAN")), reason="the sanitizer's library has to come first")
 @pytest.mark.parametrize("variable, words", [
-    ("ANYWARP_MPA", ": 'bad': no such key; allowed are markers, crc, revision, p2p, rtr, extensions, ird_ord, each as key=value"),
+    ("ANYWARP_MPA", ": 'bad': no such key; allowed are markers, crc, revision, p2p, rtr, extensions, ird_ord, large_fpdus, each as key=value"),
     *((variable, f" is 'bad': {WRONG[variable]}") for variable in ("ANYWARP_HOST_PATH", "ANYWARP_PERSONA"))])
 def test_the_proxy_process_tells_once_of_a_wrong_value(variable, words):
     """Its stderr is the program's until then."""

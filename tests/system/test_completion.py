@@ -191,7 +191,7 @@ def test_no_process_for_seconds(offers):
 @pytest.mark.parametrize("name", ["run", "check", "sockets"])
 def test_each_setting_of_mpa_is_one(offers, name):
     pairs = offers(f"anywarp {name} --mpa ")
-    assert {"markers=on", "crc=off", "revision=1", "ird_ord=ulp"} <= pairs
+    assert {"markers=on", "crc=off", "revision=1", "ird_ord=ulp", "large_fpdus=any"} <= pairs
     for pair in pairs:
         assert "no program to " in told(name, "--mpa", pair), pair
 

@@ -50,6 +50,7 @@ static void aw_policy_parse__nothing_is_the_default(void **state)
 	assert_true(policy.p2p);
 	assert_int_equal(policy.rtr, MPA_RTR_SEND | MPA_RTR_WRITE | MPA_RTR_READ);
 	assert_true(policy.extensions);
+	assert_int_equal(policy.large_fpdus, AW_LARGE_AGREED);
 	assert_false(policy.ird_ord_ulp);
 }
 
@@ -70,6 +71,10 @@ static void aw_policy_parse__each_key(void **state)
 	assert_true(policy.rtr == MPA_RTR_READ && !aw_policy_is_default(&policy));
 	policy = parsed("extensions=off");
 	assert_true(!policy.extensions && !aw_policy_is_default(&policy));
+	policy = parsed("large_fpdus=off");
+	assert_true(policy.large_fpdus == AW_LARGE_OFF && !aw_policy_is_default(&policy));
+	policy = parsed("large_fpdus=any");
+	assert_true(policy.large_fpdus == AW_LARGE_ANY && !aw_policy_is_default(&policy));
 	policy = parsed("ird_ord=ulp");
 	assert_true(policy.ird_ord_ulp && !aw_policy_is_default(&policy));
 }
@@ -88,7 +93,8 @@ static void aw_policy_parse__every_set_of_rtrs(void **state)
 static void aw_policy_parse__words_that_repeat_the_default(void **state)
 {
 	struct aw_policy policy = parsed("markers=off,crc=on,revision=2,p2p=on,"
-					 "rtr=read+write+send,extensions=on,ird_ord=auto");
+					 "rtr=read+write+send,extensions=on,ird_ord=auto,"
+					 "large_fpdus=on");
 
 	(void)state;
 	assert_true(aw_policy_is_default(&policy));
@@ -162,7 +168,8 @@ static void aw_policy_parse__hostile_text(void **state)
 	refused("crc\033[2J=on", "'crc?[2J=on'", "no such key");
 	memset(long_list, 'x', sizeof(long_list));
 	long_list[sizeof(long_list) - 1] = '\0';
-	refused(long_list, "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'", "ird_ord, each as key=value");
+	refused(long_list, "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'",
+		"large_fpdus, each as key=value");
 }
 
 static void printed(const char *list, const char *all)
@@ -178,9 +185,10 @@ static void aw_policy_print__says_all(void **state)
 {
 	(void)state;
 	printed("", "markers=off,crc=on,revision=2,p2p=on,rtr=send+write+read,extensions=on,"
-		    "ird_ord=auto");
-	printed("rtr=read,crc=off,markers=on,ird_ord=ulp,extensions=off,p2p=off",
-		"markers=on,crc=off,revision=2,p2p=off,rtr=read,extensions=off,ird_ord=ulp");
+		    "ird_ord=auto,large_fpdus=on");
+	printed("rtr=read,crc=off,markers=on,ird_ord=ulp,extensions=off,large_fpdus=off,p2p=off",
+		"markers=on,crc=off,revision=2,p2p=off,rtr=read,extensions=off,ird_ord=ulp,"
+		"large_fpdus=off");
 	printed("revision=1", "markers=off,crc=on,revision=1,ird_ord=auto");
 }
 

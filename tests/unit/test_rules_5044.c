@@ -62,6 +62,36 @@ static void rules_5044__fpdus_follow_the_segments(void **state)
 	core_pair_destroy(pair);
 }
 
+/* Section 3: FPDUs longer than a segment only for a peer that takes them, and none with markers, whose places hang on it. */
+static void rules_5044__large_fpdus(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++) {
+		struct aw_stream stream = core_stream(true, 1448);
+		struct core_end *end;
+
+		stream.large_fpdus = i & 1;
+		stream.markers_tx = i & 2;
+		end = core_end_create(&stream);
+		core_post(end, AW_OP_WRITE, 0, 70000, 0);
+		assert_true(core_tx_one(end));
+		if (i == 1)
+			assert_int_equal(end->wire_len, fpdu_size(64768));
+		else
+			assert_in_range(end->wire_len, 1400, 1448);
+		/* A change of the path changes nothing where segments do not count. */
+		aw_qp_set_emss(&end->qp, 536);
+		end->wire_len = 0;
+		assert_true(core_tx_one(end));
+		if (i == 1)
+			assert_int_equal(end->wire_len, fpdu_size(70000 - (64768 - DDP_TAGGED_LEN) +
+								  DDP_TAGGED_LEN));
+		else
+			assert_in_range(end->wire_len, 500, 536);
+		core_end_destroy(end);
+	}
+}
+
 /* Section 4.1: the pad counts for the CRC and for nothing else. */
 static void rules_5044__pad_is_ignored(void **state)
 {
@@ -216,6 +246,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_5044__no_ulpdu_beyond_64768),
 		cmocka_unit_test(rules_5044__fpdus_follow_the_segments),
+		cmocka_unit_test(rules_5044__large_fpdus),
 		cmocka_unit_test(rules_5044__pad_is_ignored),
 		cmocka_unit_test(rules_5044__markers_where_they_belong),
 		cmocka_unit_test(rules_5044__no_markers_unasked),

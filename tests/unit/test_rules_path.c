@@ -87,47 +87,82 @@ static size_t longest(struct end *end, int peer)
 	return max;
 }
 
+struct path {
+	struct end end;
+	int pd, listener, peer;
+};
+
+static void path_open(struct path *path, struct aw_stream *stream)
+{
+	struct sockaddr_storage addr;
+	int fd;
+
+	*path = (struct path){ .end.events = 0 };
+	assert_int_equal(aw_engine_get(), 0);
+	path->listener = tcp_listen(1, &addr);
+	fd = tcp_socket(AF_INET);
+	assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, tcp_addr_len(&addr)), 0);
+	path->peer = tcp_accept(path->listener);
+	end_make(&path->end, &path->pd, NULL);
+	assert_int_equal(aw_uqp_attach(path->end.qp, fd, stream), 0);
+}
+
+static void path_close(struct path *path)
+{
+	end_destroy(&path->end);
+	close(path->peer);
+	close(path->listener);
+	aw_engine_put();
+}
+
 static void path__narrows_and_widens(void **state)
 {
 	struct aw_stream stream = { .initiator = true, .crc = true };
 	static const int mtus[] = { NARROW, WIDE };
-	struct sockaddr_storage addr;
-	struct end end = { .events = 0 };
-	int pd = 0, listener, fd, peer;
+	struct path path;
 
 	(void)state;
 	if (!alone)
 		skip();
-	assert_int_equal(aw_engine_get(), 0);
-	listener = tcp_listen(1, &addr);
-	fd = tcp_socket(AF_INET);
-	assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
-	assert_int_equal(connect(fd, (struct sockaddr *)&addr, tcp_addr_len(&addr)), 0);
-	peer = tcp_accept(listener);
-	end_make(&end, &pd, NULL);
-	assert_int_equal(aw_uqp_attach(end.qp, fd, &stream), 0);
-	assert_in_range(longest(&end, peer), NARROW, WIDE - HEADERS);
+	path_open(&path, &stream);
+	assert_in_range(longest(&path.end, path.peer), NARROW, WIDE - HEADERS);
 	for (int i = 0; i < 2; i++) {
 		int writes = 0;
 		size_t max;
 
 		assert_true(set_mtu(mtus[i]));
 		do {
-			max = longest(&end, peer);
+			max = longest(&path.end, path.peer);
 			assert_true(++writes < WRITES_MAX);
 		} while (i == 0 ? max > NARROW - HEADERS : max <= NARROW);
 		assert_true(max <= (size_t)mtus[i] - HEADERS);
 	}
-	end_destroy(&end);
-	close(peer);
-	close(listener);
-	aw_engine_put();
+	path_close(&path);
+}
+
+/* docs/extensions.md: where both ends agreed on large FPDUs the path does not bound them. */
+static void path__does_not_bound_large_fpdus(void **state)
+{
+	struct aw_stream stream = { .initiator = true, .crc = true, .large_fpdus = true };
+	struct path path;
+
+	(void)state;
+	if (!alone)
+		skip();
+	path_open(&path, &stream);
+	for (int writes = 0; writes < WRITES_MAX; writes++) {
+		assert_true(set_mtu(writes % 2 ? WIDE : NARROW));
+		assert_int_equal(longest(&path.end, path.peer), fpdu_size(FPDU_MULPDU_MAX));
+	}
+	path_close(&path);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(path__narrows_and_widens),
+		cmocka_unit_test(path__does_not_bound_large_fpdus),
 	};
 
 	alone = go_alone();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // MPA start-up: the frames to the octet, and what two ends agree on.
+#include "core/qp.h"
 #include "core/startup.h"
 
 #include <setjmp.h>
@@ -449,16 +450,21 @@ static void aw_mpa_extensions__replies(void **state)
 {
 	static const struct {
 		uint8_t flags, revision;
-		bool agreed;
+		bool agreed, large;
 	} cases[] = {
-		{ MPA_FLAG_ENHANCED | MPA_FLAG_EXT_AGREE, 2, true },
-		{ MPA_FLAG_ENHANCED, 2, false },
+		{ MPA_FLAG_ENHANCED | MPA_FLAG_EXT_AGREE, 2, true, false },
+		{ MPA_FLAG_ENHANCED, 2, false, false },
+		{ MPA_FLAG_ENHANCED | MPA_FLAG_LARGE_FPDUS | MPA_FLAG_EXT_AGREE, 2, true, true },
+		{ MPA_FLAG_ENHANCED | MPA_FLAG_LARGE_FPDUS | MPA_FLAG_ANSWER, 2, false, true },
+		{ MPA_FLAG_ENHANCED | MPA_FLAG_ANSWER, 2, false, false },
 		/* The Request's flags sent back, as siw does; and a peer that sets all it can. */
-		{ MPA_FLAG_ENHANCED | MPA_FLAG_EXT_OFFER, 2, false },
-		{ MPA_FLAG_ENHANCED | MPA_FLAG_EXT_OFFER | MPA_FLAG_EXT_AGREE, 2, false },
-		{ MPA_FLAG_ENHANCED | MPA_FLAG_EXT_AGREE | MPA_FLAG_REJECT, 2, false },
-		{ MPA_FLAG_EXT_AGREE, 2, false },
-		{ MPA_FLAG_ENHANCED | MPA_FLAG_EXT_AGREE, 1, false },
+		{ MPA_FLAG_ENHANCED | MPA_FLAG_EXT_OFFER, 2, false, false },
+		{ MPA_FLAG_ENHANCED | MPA_FLAG_LARGE_FPDUS, 2, false, false },
+		{ MPA_FLAG_ENHANCED | 0x0d, 2, false, false },
+		{ MPA_FLAG_ENHANCED | 0x0f, 2, false, false },
+		{ MPA_FLAG_ENHANCED | 0x0b | MPA_FLAG_REJECT, 2, false, false },
+		{ 0x0b, 2, false, false },
+		{ MPA_FLAG_ENHANCED | 0x0b, 1, false, false },
 	};
 	static const uint8_t pd[] = { 0xc0, 5, 0xc0, 5 };
 
@@ -475,10 +481,46 @@ static void aw_mpa_extensions__replies(void **state)
 		struct aw_mpa_result result;
 
 		assert_int_equal(aw_mpa_on_reply(&local, &frame, &result), AW_SETUP_OK);
-		assert_false(result.extensions);
+		assert_false(result.extensions || aw_stream_agreed(&result, true).large_fpdus);
 		local.extensions = true;
+		local.large_fpdus = AW_LARGE_AGREED;
 		assert_int_equal(aw_mpa_on_reply(&local, &frame, &result), AW_SETUP_OK);
 		assert_int_equal(result.extensions, cases[i].agreed);
+		assert_int_equal(aw_stream_agreed(&result, true).large_fpdus, cases[i].large);
+		local.large_fpdus = AW_LARGE_ANY;
+		assert_int_equal(aw_mpa_on_reply(&local, &frame, &result), AW_SETUP_OK);
+		assert_true(aw_stream_agreed(&result, true).large_fpdus);
+	}
+}
+
+/* docs/extensions.md: with the extensions, without them, and where only one end wants either. */
+static void aw_mpa_large_fpdus__when_both_want_them(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 16; i++) {
+		struct aw_mpa_local a = usual, b = usual;
+		uint8_t request[MPA_FRAME_MAX], reply[MPA_FRAME_MAX];
+		bool large = (i & 3) == 3, extended = i >> 2 == 3;
+		unsigned int agreed = 0x50 | (extended ? 0x02 : 0);
+		struct aw_mpa_result at_a, at_b;
+
+		a.large_fpdus = i & 1 ? AW_LARGE_AGREED : AW_LARGE_OFF;
+		b.large_fpdus = i & 2 ? AW_LARGE_ANY : AW_LARGE_OFF;
+		a.extensions = i & 4;
+		b.extensions = i & 8;
+		aw_mpa_request(&a, NULL, 0, request);
+		assert_int_equal(request[16], 0x50 | (i & 1 ? 0x08 : 0) | (i & 4 ? 0x04 : 0));
+		at_b = ask(&a, &b, AW_SETUP_OK);
+		assert_int_equal(at_b.large_fpdus, large);
+		assert_int_equal(at_b.large_any, (i & 2) > 0);
+		aw_mpa_reply(&b, &at_b, false, NULL, 0, reply);
+		assert_int_equal(reply[16], agreed | (large ? (extended ? 0x08 : 0x09) : 0));
+		at_a = agree(&a, &b, AW_SETUP_OK);
+		assert_int_equal(at_a.large_fpdus, large);
+		assert_int_equal(at_a.extensions, extended);
+		assert_false(at_a.host || at_b.host || at_a.large_any);
+		aw_mpa_reply(&b, &at_b, true, NULL, 0, reply);
+		assert_int_equal(reply[16], 0x70);
 	}
 }
 
@@ -492,14 +534,15 @@ static void aw_mpa_extensions__not_without_the_enhanced_format(void **state)
 
 	(void)state;
 	a.extensions = b.extensions = true;
+	a.large_fpdus = b.large_fpdus = AW_LARGE_AGREED;
 	aw_mpa_request(&a, NULL, 0, buf);
 	assert_int_equal(buf[16], 0x40);
-	frame.flags = MPA_FLAG_EXT_OFFER;
+	frame.flags = MPA_FLAG_EXT_OFFER | MPA_FLAG_LARGE_FPDUS;
 	assert_int_equal(aw_mpa_on_request(&b, &frame, &result), AW_SETUP_OK);
-	assert_false(result.extensions);
+	assert_false(result.extensions || result.large_fpdus);
 	frame.revision = 2;
 	assert_int_equal(aw_mpa_on_request(&b, &frame, &result), AW_SETUP_OK);
-	assert_false(result.extensions);
+	assert_false(result.extensions || result.large_fpdus);
 	aw_mpa_reply(&b, &result, false, NULL, 0, buf);
 	assert_int_equal(buf[16], 0x40);
 }
@@ -539,6 +582,7 @@ int main(void)
 		cmocka_unit_test(aw_mpa_extensions__when_both_want_them),
 		cmocka_unit_test(aw_mpa_extensions__replies),
 		cmocka_unit_test(aw_mpa_extensions__not_without_the_enhanced_format),
+		cmocka_unit_test(aw_mpa_large_fpdus__when_both_want_them),
 		cmocka_unit_test(aw_setup_text__each),
 	};
 

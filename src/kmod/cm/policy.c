@@ -28,6 +28,12 @@ static bool extensions;
 module_param(extensions, bool, 0644);
 MODULE_PARM_DESC(extensions, "offer or agree to atomics and immediate data (default: off)");
 
+static bool large_fpdus = true;
+module_param(large_fpdus, bool, 0644);
+MODULE_PARM_DESC(
+	large_fpdus,
+	"take and send FPDUs longer than a TCP segment where the peer does as well (default: on)");
+
 static int revision_set(const char *text, const struct kernel_param *param)
 {
 	return param_set_uint_minmax(text, param, 1, 2);
@@ -55,5 +61,6 @@ struct aw_mpa_local awk_policy_local(u32 ird, u32 ord)
 		.ird = min_t(u32, ird, AWK_RD_MAX),
 		.ord = min_t(u32, ord, AWK_RD_MAX),
 		.extensions = READ_ONCE(extensions),
+		.large_fpdus = READ_ONCE(large_fpdus) ? AW_LARGE_AGREED : AW_LARGE_OFF,
 	};
 }

@@ -51,7 +51,7 @@ static bool batch_fill(struct awk_qp *qp, struct awk_batch *batch)
 	};
 
 	/* RFC 5044 3: a change of the path is followed, but not at the cost of a look for each FPDU. */
-	if (qp->core.tx_pos - s->emss_pos >= EMSS_BYTES) {
+	if (!qp->core.stream.large_fpdus && qp->core.tx_pos - s->emss_pos >= EMSS_BYTES) {
 		s->emss_pos = qp->core.tx_pos;
 		aw_qp_set_emss(&qp->core, awk_sock_segment_size(s->sock->sk));
 	}

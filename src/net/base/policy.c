@@ -26,12 +26,19 @@ enum key {
 	RTR,
 	EXTENSIONS,
 	IRD_ORD,
+	LARGE_FPDUS,
 	KEYS,
 };
 
 static const struct word on_off[] = { { "on", true }, { "off", false }, { NULL, 0 } };
 static const struct word revisions[] = { { "1", 1 }, { "2", 2 }, { NULL, 0 } };
 static const struct word depths[] = { { "auto", false }, { "ulp", true }, { NULL, 0 } };
+static const struct word larges[] = {
+	{ "on", AW_LARGE_AGREED },
+	{ "off", AW_LARGE_OFF },
+	{ "any", AW_LARGE_ANY },
+	{ NULL, 0 },
+};
 static const struct word rtrs[] = {
 	{ "send", MPA_RTR_SEND },
 	{ "write", MPA_RTR_WRITE },
@@ -52,6 +59,7 @@ static const struct {
 	[RTR] = { "rtr", "one or more of send, write, read, joined with '+'", rtrs, true },
 	[EXTENSIONS] = { "extensions", "on or off", on_off, false },
 	[IRD_ORD] = { "ird_ord", "auto or ulp", depths, false },
+	[LARGE_FPDUS] = { "large_fpdus", "on, off or any", larges, false },
 };
 
 const struct aw_policy aw_policy_default = {
@@ -60,6 +68,7 @@ const struct aw_policy aw_policy_default = {
 	.p2p = true,
 	.rtr = MPA_RTR_SEND | MPA_RTR_WRITE | MPA_RTR_READ,
 	.extensions = true,
+	.large_fpdus = AW_LARGE_AGREED,
 };
 
 /* The values by key, as the list gives and takes them. */
@@ -79,6 +88,7 @@ static void to_values(const struct aw_policy *policy, struct values *values)
 			[RTR] = policy->rtr,
 			[EXTENSIONS] = policy->extensions,
 			[IRD_ORD] = policy->ird_ord_ulp,
+			[LARGE_FPDUS] = policy->large_fpdus,
 		},
 	};
 }
@@ -93,6 +103,7 @@ static void to_policy(const struct values *values, struct aw_policy *policy)
 		.rtr = values->of[RTR],
 		.extensions = values->of[EXTENSIONS],
 		.ird_ord_ulp = values->of[IRD_ORD],
+		.large_fpdus = values->of[LARGE_FPDUS],
 	};
 }
 
@@ -142,7 +153,7 @@ static bool read_item(struct aw_slice item, struct values *values, char *why)
 	if (key == KEYS)
 		return refuse(why, item,
 			      "no such key; allowed are markers, crc, revision, p2p, rtr, "
-			      "extensions, ird_ord, each as key=value");
+			      "extensions, ird_ord, large_fpdus, each as key=value");
 	if (values->given[key])
 		return refuse(why, item, "%s is given twice", keys[key].name);
 	if (name.len == item.len || !read_value(key, value, &values->of[key]))
@@ -154,7 +165,7 @@ static bool read_item(struct aw_slice item, struct values *values, char *why)
 /* Frames of revision 1 have no place for the settings of RFC 6581. */
 static bool check_revision(const struct values *values, char *why)
 {
-	static const enum key enhanced[] = { P2P, EXTENSIONS, RTR };
+	static const enum key enhanced[] = { P2P, EXTENSIONS, LARGE_FPDUS, RTR };
 
 	if (values->of[REVISION] > 1)
 		return true;
@@ -224,7 +235,7 @@ void aw_policy_print(const struct aw_policy *policy, char *text)
 
 	to_values(policy, &values);
 	for (enum key key = 0; key < KEYS; key++) {
-		bool enhanced = key == P2P || key == RTR || key == EXTENSIONS;
+		bool enhanced = key == P2P || key == RTR || key == EXTENSIONS || key == LARGE_FPDUS;
 
 		/* Revision 1 cannot express these settings; without them the text can be read back. */
 		if (enhanced && values.of[REVISION] <= 1)

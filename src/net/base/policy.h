@@ -5,6 +5,8 @@
 #ifndef NET_POLICY_H
 #define NET_POLICY_H
 
+#include "core/startup.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +24,7 @@ struct aw_policy {
 	/* RTR messages that this end sends or takes (mask of enum mpa_rtr); never empty */
 	uint8_t rtr;
 	bool extensions; /* offer or agree to the private RFC 7306 extension */
+	enum aw_large_fpdus large_fpdus;
 	bool ird_ord_ulp; /* IRD and ORD are left to the programs: 0x3FFF on the wire */
 };
 

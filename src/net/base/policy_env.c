@@ -59,6 +59,7 @@ int aw_policy_local(struct aw_mpa_local *local)
 	local->p2p = policy.p2p;
 	local->rtr = policy.rtr;
 	local->extensions = policy.extensions;
+	local->large_fpdus = policy.large_fpdus;
 	local->host = host_path != OFF;
 	local->ird_ord_ulp = policy.ird_ord_ulp;
 	return 0;

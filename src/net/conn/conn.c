@@ -308,11 +308,11 @@ static int attach(struct aw_conn *c, bool initiator, struct aw_uqp *qp, struct a
 	if (aw_log_level() >= AW_LOG_DEBUG)
 		aw_log(AW_LOG_DEBUG,
 		       "connection agreed peer %s as %s revision %u crc %s markers sent %s "
-		       "received %s p2p %s rtr 0x%x ird %u ord %u extensions %s host %s",
+		       "received %s p2p %s rtr 0x%x ird %u ord %u extensions %s host %s large_fpdus %s",
 		       aw_addr_text(&c->info.peer).text, initiator ? "initiator" : "responder",
 		       r->revision, on_off(r->crc), on_off(r->markers_tx), on_off(r->markers_rx),
 		       on_off(r->p2p), r->rtr, r->ird, r->ord, on_off(r->extensions),
-		       on_off(r->host));
+		       on_off(r->host), on_off(r->large_fpdus));
 	to->peer = &c->info.peer;
 	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) == 0)
 		err = aw_uqp_attach_to(qp, to, &stream);

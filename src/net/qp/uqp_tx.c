@@ -35,7 +35,7 @@ static bool fill(struct aw_uqp *qp, struct aw_batch *batch) AW_REQUIRES(qp->lock
 	bool last = aw_move_fill(qp, &out);
 
 	/* RFC 5044 3: a change of the path is followed, but not at the cost of a system call for each FPDU. */
-	if (qp->core.tx_pos - qp->emss_pos >= EMSS_BYTES) {
+	if (!qp->core.stream.large_fpdus && qp->core.tx_pos - qp->emss_pos >= EMSS_BYTES) {
 		qp->emss_pos = qp->core.tx_pos;
 		aw_qp_set_emss(&qp->core, qp->out->segment_size(qp));
 	}

@@ -12,8 +12,8 @@
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/hello.h"
 #include "xsock/framed/slot.h"
-#include "xsock/process/mode.h"
 #include "xsock/process/deadline.h"
+#include "xsock/process/mode.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/registration.h"
 

@@ -10,8 +10,8 @@
 #include "xsock/base/sockopt.h"
 #include "xsock/framed/first_bytes.h"
 #include "xsock/framed/framed.h"
-#include "xsock/process/mode.h"
 #include "xsock/process/deadline.h"
+#include "xsock/process/mode.h"
 #include "xsock/process/shield.h"
 #include "xsock/process/waits.h"
 

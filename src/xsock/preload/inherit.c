@@ -25,11 +25,11 @@
 #include "xsock/pair/attend.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/settle.h"
+#include "xsock/process/deadline.h"
 #include "xsock/process/fdtab.h"
 #include "xsock/process/memory.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/name.h"
-#include "xsock/process/deadline.h"
 #include "xsock/process/proxy.h"
 
 #define ADDR_BYTES sizeof(struct sockaddr_in6)

@@ -10,8 +10,8 @@
 #include "xsock/base/sockopt.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/option.h"
-#include "xsock/process/mode.h"
 #include "xsock/process/deadline.h"
+#include "xsock/process/mode.h"
 
 static bool is_stream(int fd)
 {

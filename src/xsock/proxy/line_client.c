@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "xsock/base/startup_time.h"
 #include "xsock/base/sockopt.h"
+#include "xsock/base/startup_time.h"
 #include "xsock/framed/first_bytes.h"
 #include "xsock/framed/hello.h"
 #include "xsock/proxy/closer.h"

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "xsock/base/startup_time.h"
 #include "xsock/base/sockopt.h"
+#include "xsock/base/startup_time.h"
 #include "xsock/framed/bridged.h"
 #include "xsock/framed/calls.h"
 #include "xsock/proxy/closer.h"

@@ -13,9 +13,9 @@
 #include "xsock/pair/offer.h"
 #include "xsock/pair/plain_note.h"
 #include "xsock/preload/first_io.h"
+#include "xsock/process/deadline.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/name.h"
-#include "xsock/process/deadline.h"
 #include "xsock/wrap/wrap.h"
 
 /* Returns whether caller is in a verbs library, whose own sockets stay plain TCP. */
