@@ -16,8 +16,8 @@ MORE_STEPS = "write-imm,write-imm-se,send-imm,send-imm-se,atomic"
 BASE_OPCODES, ALL_OPCODES = set(range(8)), set(range(12))
 # No marker in an FPDU, one, several; and several FPDUs in a message.
 SIZES = "1,500,4000,70000"
-# Flags that neither RFC 5044 nor RFC 6581 gives a meaning, and the two that our extension uses.
-FREE_FLAGS, OFFERED, AGREED = 0x0F, 0x04, 0x02
+# Flags that neither RFC 5044 nor RFC 6581 gives a meaning, and those of docs/extensions.md.
+FREE_FLAGS, OFFERED, AGREED, LARGE, LARGE_ALONE = 0x0F, 0x04, 0x02, 0x08, 0x09
 
 
 def exchange(start, wire, port, policies=("", ""), steps=BASE_STEPS, sizes="1,500,1500",
@@ -127,9 +127,32 @@ def test_without_p2p_nothing_starts_the_connection(start, wire, port):
 def test_private_extension_flags(start, wire, port, server, client):
     """Where it is off, no octet of it is on the wire."""
     both = (server, client) == ("on", "on")
-    one = exchange(start, wire, port, (f"extensions={server}", f"extensions={client}"),
+    one = exchange(start, wire, port, [f"extensions={end},large_fpdus=off" for end in (server, client)],
                    f"{BASE_STEPS},{MORE_STEPS}" if both else BASE_STEPS)
     assert set(one.opcodes()) == (ALL_OPCODES if both else BASE_OPCODES)
     request, reply = flags(one)
     assert request & FREE_FLAGS == (OFFERED if client == "on" else 0)
     assert reply & FREE_FLAGS == (AGREED if both else 0)
+
+
+@pytest.mark.parametrize("wire", ["lo"], indirect=True)
+@pytest.mark.parametrize("server, client", [("on", "on"), ("on", "off"), ("off", "on"), ("off", "any"), ("off", "off")])
+@pytest.mark.parametrize("extensions", ["on", "off"])
+def test_flags_of_large_fpdus(start, wire, port, server, client, extensions):
+    both = (server, client) == ("on", "on")
+    one = exchange(start, wire, port, [f"extensions={extensions},large_fpdus={end}" for end in (server, client)])
+    request, reply = flags(one)
+    extended = extensions == "on"
+    assert request & FREE_FLAGS == (0 if client == "off" else LARGE) | (OFFERED if extended else 0)
+    assert reply & FREE_FLAGS == ((LARGE | AGREED if extended else LARGE_ALONE) if both else AGREED if extended else 0)
+
+
+@pytest.mark.parametrize("wire", ["mtu1500"], indirect=True)
+@pytest.mark.parametrize("server, client, sends_large", [("on", "on", (True, True)), ("on", "off", (False, False)),
+                                                         ("on", "any", (True, True)), ("off", "any", (True, False))])
+def test_large_fpdus_where_they_are_agreed(start, wire, port, server, client, sends_large):
+    """Of the client and the server: each FPDU of the others fits into a segment."""
+    one = exchange(start, wire, port, [f"large_fpdus={end}" for end in (server, client)], sizes="4000,70000")
+    for end, is_large in zip((one.initiator, one.responder), sends_large):
+        longest = max(len(fpdu.ulpdu) for fpdu in end.fpdus)
+        assert longest == 64768 if is_large else longest < 1460
