@@ -5,9 +5,8 @@
 #include "core/reads.h"
 
 /*
- * While a message of the peer waits for a receive, no answer behind it is read; and the program may
- * post that receive only once its own Send is complete. So in that time WRs complete once TCP has
- * taken them.
+ * While a message of the peer waits for a receive and cannot be kept (core/stash.h), no answer behind it is read; and the
+ * program may post that receive only once its own Send is complete. So in that time WRs complete once TCP has taken them.
  */
 uint64_t aw_ack_reached(const struct aw_qp *qp, const struct aw_swqe *wqe)
 {

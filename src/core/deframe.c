@@ -57,16 +57,21 @@ static bool verify(struct aw_qp *qp, uint8_t *buf, size_t size)
 	return !markers_are_bad;
 }
 
-/*
- * Takes one FPDU of size octets. False when it has to wait for a receive; it is verified only once.
- */
+/* Takes a ULPDU, or keeps it. False when it has to wait where it is. */
+static bool take_ulpdu(struct aw_qp *qp, const uint8_t *ulpdu, size_t len)
+{
+	if (aw_rx_ulpdu(qp, ulpdu, len) != AW_E_DDP_NO_BUFFER || !aw_machine_runs(qp))
+		return true;
+	return qp->keeps && aw_stash_push(qp, ulpdu, len);
+}
+
+/* Takes one FPDU of size octets. False when it has to wait; it is verified only once. */
 static bool take_fpdu(struct aw_qp *qp, uint8_t *buf, size_t size)
 {
 	if (qp->rx_held == 0 && !verify(qp, buf, size))
 		return true;
 	qp->rx_held = 0;
-	if (aw_rx_ulpdu(qp, buf + FPDU_LEN_FIELD, get_be16(buf)) == AW_E_DDP_NO_BUFFER &&
-	    aw_machine_runs(qp)) {
+	if (!take_ulpdu(qp, buf + FPDU_LEN_FIELD, get_be16(buf))) {
 		qp->rx_held = size;
 		return false;
 	}
@@ -127,7 +132,7 @@ size_t aw_rx_lent(struct aw_qp *qp, const uint8_t *buf, size_t len)
 {
 	size_t used = 0;
 
-	if (qp->stream.markers_rx || qp->rx_held)
+	if (qp->stream.markers_rx || aw_qp_has_waiting(qp))
 		return 0;
 	while (aw_machine_runs(qp)) {
 		size_t n = take_lent(qp, buf + used, len - used);

@@ -26,6 +26,8 @@ void aw_machine_go(struct aw_qp *qp, enum aw_qp_state to)
 {
 	AW_PROMISE(arrows[qp->state][to]);
 	qp->state = to;
+	if (!aw_machine_runs(qp))
+		aw_stash_drop(qp);
 }
 
 void aw_machine_terminate(struct aw_qp *qp, enum aw_error why, const struct term_msg *msg)

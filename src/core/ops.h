@@ -60,6 +60,13 @@ struct aw_ops {
 	/* Hands a completion to the CQ of that queue. Never fails: overflow is the CQ's matter. */
 	void (*complete)(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe);
 
+	/*
+	 * Memory of len octets for a stash (core/stash.h), aligned as an allocator's; NULL when there is none. put gives it
+	 * back. Called only where the driver has set qp->keeps, so that a driver which never does may leave both out.
+	 */
+	void *(*stash_get)(void *ctx, size_t len);
+	void (*stash_put)(void *ctx, void *memory);
+
 	/* Folds octets into a raw CRC32c register (see wire/crc32c.h). */
 	uint32_t (*crc32c)(uint32_t crc, const void *data, size_t len);
 };

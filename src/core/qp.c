@@ -61,6 +61,7 @@ void aw_qp_start(struct aw_qp *qp, const struct aw_stream *stream)
 	qp->next_sink_stag = stream->stag_seed;
 	qp->tx_used = false;
 	qp->move.kind = MOVE_MSG_NONE;
+	qp->not_ready_told = qp->peer_not_ready = false;
 	qp->rtr_due = stream->initiator && stream->p2p;
 	qp->rtr_awaited = !stream->initiator && stream->p2p && (stream->rtr & MPA_RTR_SEND);
 	AW_PROMISE(!qp->rtr_due || stream->rtr != MPA_RTR_READ || qp->stream.ord > 0);
@@ -110,6 +111,7 @@ void aw_qp_close(struct aw_qp *qp)
 void aw_qp_peer_closed(struct aw_qp *qp, size_t rest)
 {
 	qp->peer_closed = true;
+	qp->peer_not_ready = false; /* it says no more when it is ready */
 	if (qp->state == AW_QP_IDLE || (aw_machine_runs(qp) && rest > 0))
 		aw_machine_end(qp, AW_E_MPA_CLOSED);
 	else if (qp->state == AW_QP_RTS)

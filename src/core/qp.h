@@ -23,6 +23,7 @@
 #include "core/queue.h"
 #include "core/refusal.h"
 #include "core/startup.h"
+#include "core/stash.h"
 #include "wire/ddp.h"
 #include "wire/move.h"
 #include "wire/rdmap.h"
@@ -134,6 +135,7 @@ struct aw_qp {
 	bool copies; /* set by the driver after init: no payload is lent to TCP */
 	bool posts_early; /* set by the driver after init: WRs posted in IDLE wait for the start */
 	bool acks; /* set by the driver before the start: see core/ack.h */
+	bool keeps; /* set by the driver before the start, where the peer agreed: see core/stash.h */
 	struct aw_qp_count *count; /* set by the driver at any time; NULL: nobody counts */
 	bool sq_halts; /* set by the driver at any time: WRs that are not begun wait */
 	/* set by the driver at any time: a message without a receive waits for one */
@@ -180,7 +182,12 @@ struct aw_qp {
 
 	/* receive */
 	uint64_t rx_pos; /* stream position of the next unread octet */
-	size_t rx_held; /* octets on the wire of a verified FPDU that waits for a receive, or 0 */
+	/* octets on the wire of a verified FPDU that waits, in the driver's buffer, for a receive or for room in the stash; or 0 */
+	size_t rx_held;
+	struct aw_stash stash; /* keeps: what waits, and does not stop what is behind it */
+	bool not_ready,
+		not_ready_told; /* keeps: the peer is to hold requests back; it was told so */
+	bool peer_not_ready; /* keeps: this end is */
 	uint32_t rx_msn[4];
 	/* the message that was received last, for the driver, which sets its kind to MOVE_MSG_NONE */
 	struct move_msg move;
@@ -279,6 +286,12 @@ bool aw_qp_drop_answers(struct aw_qp *qp);
  * stop answering at a FIN. Called after aw_tx_next has returned NONE.
  */
 bool aw_qp_tx_finished(const struct aw_qp *qp);
+
+/* True while a message of the peer waits for its receive. */
+static inline bool aw_qp_has_waiting(const struct aw_qp *qp)
+{
+	return qp->rx_held > 0 || !aw_stash_is_empty(&qp->stash);
+}
 
 /* True when every WR that has begun has completed: what SQ_DRAINED says of a queue that halts. */
 static inline bool aw_qp_is_drained(const struct aw_qp *qp)

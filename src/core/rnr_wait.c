@@ -5,15 +5,15 @@
 
 void aw_rnr_wait_begin(struct aw_rnr_wait *wait, struct aw_qp *qp)
 {
-	wait->pos = UINT64_MAX;
+	wait->msn = UINT64_MAX;
 	qp->rnr_holds = true;
 }
 
 void aw_rnr_wait_try(struct aw_rnr_wait *wait, struct aw_qp *qp, uint32_t patience_ms,
 		     uint64_t now_ns)
 {
-	if (wait->pos != qp->rx_pos) {
-		wait->pos = qp->rx_pos;
+	if (wait->msn != qp->rx_msn[DDP_QN_SEND]) {
+		wait->msn = qp->rx_msn[DDP_QN_SEND];
 		wait->since_ns = now_ns;
 	} else if (patience_ms && now_ns - wait->since_ns >= patience_ms * MS_NS) {
 		qp->rnr_holds = false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Receiver not ready: a Send, or a Write with immediate data, finds no receive posted. iWARP has no
-// RNR NAK, but a program written for InfiniBand counts on one. So the stream is held for a
-// while, TCP's window stops the peer, and only after that time it is an error (RFC 5041 7.1).
+// RNR NAK, but a program written for InfiniBand counts on one. So the message waits for a while, and only after that
+// time it is an error (RFC 5041 7.1). The messages behind it wait in TCP, whose window stops the peer; or, where
+// both ends agreed on that, in a stash, and answers are taken (core/stash.h).
 #ifndef CORE_RNR_WAIT_H
 #define CORE_RNR_WAIT_H
 
@@ -13,23 +14,23 @@
 /* The interval after that time, where a QP may wait longer. */
 #define AW_RNR_RETRY_LATE_MS 20
 
-/* Since when the message waits that does. Each message has the whole time: its position in the stream tells it from others. */
+/* Since when the message waits that does. Each message has the whole time: its MSN tells it from others. */
 struct aw_rnr_wait {
-	uint64_t pos;
+	uint64_t msn; /* UINT64_MAX: of none */
 	uint64_t since_ns;
 };
 
 /* A new stream may be held. */
 void aw_rnr_wait_begin(struct aw_rnr_wait *wait, struct aw_qp *qp);
 
-/* True while the stream is held: the driver reads nothing from its socket. */
+/* True while a message waits. Where it is the driver that has it (qp->rx_held), nothing is read from the socket. */
 static inline bool aw_rnr_wait_holds(const struct aw_qp *qp)
 {
-	return qp->rx_held > 0 && qp->rnr_holds && qp->state == AW_QP_RTS;
+	return aw_qp_has_waiting(qp) && qp->rnr_holds && qp->state == AW_QP_RTS;
 }
 
 /*
- * Called before each try of the held message: when patience_ms is over, this try is the last. patience_ms 0: it waits for
+ * Called before each try of the message that waits: when patience_ms is over, this try is the last. patience_ms 0: it waits for
  * ever.
  */
 void aw_rnr_wait_try(struct aw_rnr_wait *wait, struct aw_qp *qp, uint32_t patience_ms,

@@ -6,6 +6,7 @@
 #include "core/machine.h"
 #include "core/refusal.h"
 #include "core/rx_parts.h"
+#include "wire/rnr.h"
 
 /* Checks QN, MSN and MO (RFC 5041 7.1). TCP keeps order, so exactly one MSN and one MO are valid. */
 static enum aw_error check_untagged(const struct aw_qp *qp, const struct ddp_hdr *hdr)
@@ -122,6 +123,23 @@ static bool has_payload(const struct aw_rx_seg *seg)
 	return seg->hdr.tagged || seg->hdr.qn == DDP_QN_SEND;
 }
 
+/* True when the ULPDU is a message of wire/rnr.h. */
+static bool take_rnr(struct aw_qp *qp, const uint8_t *head, size_t len)
+{
+	enum rnr_kind kind;
+
+	if (!rnr_get(head, len, &kind))
+		return false;
+	qp->peer_not_ready = kind == RNR_NOT_READY;
+	return true;
+}
+
+/* Something waits: true for a request that comes behind it. */
+static bool has_to_wait(const struct aw_qp *qp, const uint8_t *head, size_t len)
+{
+	return !qp->stash.replays && !aw_stash_passes(head, len);
+}
+
 enum aw_error aw_rx_ulpdu(struct aw_qp *qp, const uint8_t *ulpdu, size_t len)
 {
 	return aw_rx_ulpdu_lent(qp, ulpdu, ulpdu, len);
@@ -139,6 +157,10 @@ enum aw_error aw_rx_ulpdu_lent(struct aw_qp *qp, const uint8_t *head, const uint
 	qp->peer_ready = true;
 	if (qp->stream.moves && move_get(head, len, &qp->move))
 		return AW_OK;
+	if (len == RNR_LEN && qp->keeps && take_rnr(qp, head, len))
+		return AW_OK;
+	if (!aw_stash_is_empty(&qp->stash) && has_to_wait(qp, head, len))
+		return AW_E_DDP_NO_BUFFER;
 	err = parse(qp, head, len, &seg);
 	if (!err) {
 		seg.data = ulpdu + ddp_hdr_len(seg.hdr.tagged);
@@ -150,4 +172,22 @@ enum aw_error aw_rx_ulpdu_lent(struct aw_qp *qp, const uint8_t *head, const uint
 	if (err && !waits_for_receive(qp, &seg, err))
 		report(qp, &seg, head, len, err);
 	return err;
+}
+
+void aw_rx_stashed(struct aw_qp *qp)
+{
+	const uint8_t *ulpdu;
+	size_t len;
+
+	while ((ulpdu = aw_stash_front(qp, &len))) {
+		enum aw_error err;
+
+		qp->stash.replays = true;
+		err = aw_rx_ulpdu(qp, ulpdu, len);
+		qp->stash.replays = false;
+		/* After an error the stash is empty. */
+		if (!aw_machine_runs(qp) || err == AW_E_DDP_NO_BUFFER)
+			return;
+		aw_stash_pop(qp);
+	}
 }

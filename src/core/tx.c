@@ -72,11 +72,13 @@ static enum aw_tx next_message(struct aw_qp *qp, struct aw_tx_out *out)
 {
 	enum aw_tx tx = AW_TX_NONE;
 
+	if (qp->not_ready != qp->not_ready_told)
+		return aw_tx_rnr(qp, out);
 	if (qp->rtr_due)
 		return aw_tx_rtr(qp, out);
-	if (qp->irq_count == 0 || !qp->serve_irq_next)
+	if ((qp->irq_count == 0 || !qp->serve_irq_next) && !qp->peer_not_ready)
 		tx = aw_tx_sq(qp, out);
-	if (tx == AW_TX_NONE && qp->acks && aw_machine_runs(qp))
+	if (tx == AW_TX_NONE && qp->acks && !qp->peer_not_ready && aw_machine_runs(qp))
 		tx = aw_tx_ack(qp, out);
 	if (tx != AW_TX_NONE) {
 		qp->serve_irq_next |= tx == AW_TX_FPDU;
@@ -106,10 +108,16 @@ enum aw_tx aw_tx_next(struct aw_qp *qp, struct aw_tx_out *out)
 	return qp->state == AW_QP_TERMINATE ? next_at_end(qp, out) : AW_TX_NONE;
 }
 
+/* True when a message of the SQ, or the Read of core/ack.h, may be due. */
+static bool has_request(const struct aw_qp *qp)
+{
+	return qp->sq.next != qp->sq.tail || (qp->acks && aw_ack_is_due(qp));
+}
+
 bool aw_tx_is_idle(struct aw_qp *qp)
 {
 	if (!aw_machine_runs(qp) || qp->rtr_due || qp->irq_count > 0 ||
-	    qp->sq.next != qp->sq.tail || (qp->acks && aw_ack_is_due(qp)))
+	    qp->not_ready != qp->not_ready_told || (has_request(qp) && !qp->peer_not_ready))
 		return false;
 	aw_completion_retire(qp);
 	return aw_machine_runs(qp);

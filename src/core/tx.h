@@ -33,7 +33,8 @@ enum aw_tx {
 };
 
 /*
- * Adds the next FPDU to the batch: Terminate before all, then Read Responses and the SQ in turn.
+ * Adds the next FPDU to the batch: Terminate before all, then Read Responses and the SQ in turn. While the peer is not ready
+ * (core/stash.h) the SQ waits.
  * Adjacent arena octets share an iovec. A payload is left in the program's memory only without CRCs: the program,
  * or a peer that may write there, can change it at any time.
  */

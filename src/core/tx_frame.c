@@ -4,9 +4,11 @@
 #include "core/tx_frame.h"
 
 #include "core/promise.h"
+#include "core/tx_parts.h"
 #include "wire/crc32c.h"
 #include "wire/fpdu.h"
 #include "wire/octets.h"
+#include "wire/rnr.h"
 
 #include <string.h>
 
@@ -173,16 +175,48 @@ enum aw_tx aw_tx_frame(struct aw_qp *qp, struct aw_tx_out *out, const struct aw_
 	return tx;
 }
 
-void aw_tx_move(struct aw_qp *qp, struct aw_tx_out *out, const struct move_msg *msg)
+/* An FPDU whose ULPDU is no DDP segment. */
+static enum aw_tx frame_octets(struct aw_qp *qp, struct aw_tx_out *out, const uint8_t *ulpdu,
+			       size_t len)
 {
-	uint8_t *p = arena_end(out);
-	size_t len = move_put(msg, p + FPDU_LEN_FIELD);
-	size_t size = fpdu_size(len);
+	bool marked = qp->stream.markers_tx;
+	uint32_t pos = (uint32_t)qp->tx_pos;
+	size_t plain = fpdu_size(len);
+	size_t size = marked ? fpdu_marked_size(pos, plain) : plain;
+	uint8_t *p = arena_end(out), *q = marked ? p + size : p;
 
-	AW_PROMISE(has_room(out, size, 1) && !qp->stream.markers_tx);
-	put_be16(p, (uint16_t)len);
-	memset(p + FPDU_LEN_FIELD + len, 0, fpdu_pad(len));
+	if (!has_room(out, marked ? size + plain : size, 1))
+		return AW_TX_FULL;
+	put_be16(q, (uint16_t)len);
+	memcpy(q + FPDU_LEN_FIELD, ulpdu, len);
+	memset(q + FPDU_LEN_FIELD + len, 0, fpdu_pad(len) + FPDU_CRC_LEN);
+	if (marked)
+		fpdu_insert_markers(p, q, plain, pos);
 	put_crc(qp, fold(qp, CRC32C_INIT, p, size - FPDU_CRC_LEN), p + size - FPDU_CRC_LEN);
 	add_arena(out, size);
 	qp->tx_pos += size;
+	return AW_TX_FPDU;
+}
+
+void aw_tx_move(struct aw_qp *qp, struct aw_tx_out *out, const struct move_msg *msg)
+{
+	uint8_t ulpdu[MOVE_HDR_LEN + MOVE_DATA_MAX];
+	size_t len = move_put(msg, ulpdu);
+	enum aw_tx tx;
+
+	AW_PROMISE(!qp->stream.markers_tx);
+	tx = frame_octets(qp, out, ulpdu, len);
+	AW_PROMISE(tx == AW_TX_FPDU);
+}
+
+enum aw_tx aw_tx_rnr(struct aw_qp *qp, struct aw_tx_out *out)
+{
+	uint8_t ulpdu[RNR_LEN];
+	enum aw_tx tx;
+
+	rnr_put(qp->not_ready ? RNR_NOT_READY : RNR_READY, ulpdu);
+	tx = frame_octets(qp, out, ulpdu, sizeof(ulpdu));
+	if (tx == AW_TX_FPDU)
+		qp->not_ready_told = qp->not_ready;
+	return tx;
 }

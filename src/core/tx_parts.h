@@ -40,6 +40,8 @@ enum aw_tx aw_tx_atomic_response(struct aw_qp *qp, struct aw_tx_out *out) AW_MUS
 
 /* RFC 6581 9.2: the initiator's first message. */
 enum aw_tx aw_tx_rtr(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;
+/* core/stash.h: tells the peer whether this end is ready. */
+enum aw_tx aw_tx_rnr(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;
 /* core/ack.h: the Read of no octets, if one is due. */
 enum aw_tx aw_tx_ack(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;
 

@@ -39,6 +39,7 @@ struct harness {
 	size_t staged; /* octets fed and not used: a half FPDU, or a message that is held and what follows */
 	uint32_t posted, completed; /* WRs: all are signalled */
 	uint32_t taken, received;
+	uint32_t chunks; /* of the stash */
 	uint8_t pd;
 	uint8_t *arena;
 	uint8_t *octets; /* those that are staged */
@@ -176,6 +177,25 @@ static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 	}
 }
 
+static void *stash_get(void *ctx, size_t len)
+{
+	struct harness *h = ctx;
+	void *chunk = bytes_u8(&h->answers) % 8 == 7 ? NULL : malloc(len);
+
+	FUZZ_CHECK(h->qp.keeps);
+	h->chunks += chunk != NULL;
+	return chunk;
+}
+
+static void stash_put(void *ctx, void *chunk)
+{
+	struct harness *h = ctx;
+
+	FUZZ_CHECK(h->chunks > 0);
+	h->chunks--;
+	free(chunk);
+}
+
 static const struct aw_ops ops = {
 	.mr_get = mr_get,
 	.mr_put = mr_put,
@@ -186,6 +206,8 @@ static const struct aw_ops ops = {
 	.atomic = atomic,
 	.recv_take = recv_take,
 	.complete = complete,
+	.stash_get = stash_get,
+	.stash_put = stash_put,
 	.crc32c = crc32c_update,
 };
 
@@ -334,6 +356,8 @@ static void use_once(struct harness *h)
 	FUZZ_CHECK(used <= h->staged && h->held == 0);
 	h->staged -= used;
 	memmove(h->octets, h->octets + used, h->staged);
+	FUZZ_CHECK(h->qp.stash.octets <= AW_STASH_MAX);
+	FUZZ_CHECK((h->chunks > 0) == !aw_stash_is_empty(&h->qp.stash));
 	/* What is held is whole, and only where the driver asked for it. */
 	FUZZ_CHECK(!h->qp.rx_held || h->qp.state >= AW_QP_TERMINATE ||
 		   (h->qp.rnr_holds && h->qp.rx_held <= h->staged));
@@ -357,8 +381,9 @@ static void use_whole(struct harness *h)
 static void end_hold(struct harness *h)
 {
 	h->qp.rnr_holds = false;
+	aw_rx_stashed(&h->qp);
 	use_whole(h);
-	FUZZ_CHECK(!h->staged);
+	FUZZ_CHECK(!h->staged && h->chunks == 0);
 }
 
 static void feed_fpdus(struct harness *h, struct bytes *b)
@@ -372,7 +397,9 @@ static void feed_fpdus(struct harness *h, struct bytes *b)
 		/* A held stream is tried again now and then, and what comes is staged meanwhile. */
 		if (!h->qp.rx_held || !(turn & 2))
 			use_whole(h);
-		if (h->qp.rx_held && (turn & 12) == 12)
+		if (turn & 16)
+			aw_rx_stashed(&h->qp);
+		if (aw_qp_has_waiting(&h->qp) && (turn & 12) == 12)
 			end_hold(h);
 		if (turn & 1)
 			transmit(h);
@@ -392,7 +419,9 @@ static void feed_raw(struct harness *h, struct bytes *b)
 		use(h);
 	}
 	h->qp.rnr_holds = false;
+	aw_rx_stashed(&h->qp);
 	use(h);
+	FUZZ_CHECK(h->chunks == 0);
 	aw_qp_peer_closed(&h->qp, h->staged);
 	FUZZ_CHECK(!h->staged || h->qp.error);
 }
@@ -400,6 +429,7 @@ static void feed_raw(struct harness *h, struct bytes *b)
 static void run(struct harness *h, struct bytes *b)
 {
 	uint8_t bits = bytes_u8(b), rights = b->left ? b->p[--b->left] : 0xff;
+	uint8_t more = b->left ? b->p[--b->left] : 0;
 	struct aw_stream stream = {
 		.initiator = bits & 1,
 		.crc = bits & 2,
@@ -422,6 +452,7 @@ static void run(struct harness *h, struct bytes *b)
 		h->qp.remote_access = rights & AW_ACCESS_REMOTE;
 
 	h->qp.acks = rights & 64;
+	h->qp.keeps = more & 1;
 	aw_qp_start(&h->qp, &stream);
 	h->qp.rnr_holds = rights & 32;
 	for (uint8_t i = 0; i < posts; i++)
@@ -470,7 +501,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	init_mrs(&h);
 	aw_qp_init(&h.qp, &mem, &ops, &h, &h.pd);
 	run(&h, &b);
-	FUZZ_CHECK(h.qp.state == AW_QP_ERROR && h.held == 0);
+	FUZZ_CHECK(h.qp.state == AW_QP_ERROR && h.held == 0 && h.chunks == 0);
 	FUZZ_CHECK(h.completed == h.posted && h.received == h.taken);
 	check_untouched(&h);
 	free(mem.sq);

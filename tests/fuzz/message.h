@@ -7,6 +7,7 @@
 #include "core/qp.h"
 #include "lib/bytes.h"
 #include "wire/octets.h"
+#include "wire/rnr.h"
 
 #include <string.h>
 
@@ -127,6 +128,13 @@ static inline size_t message_move(struct bytes *b, uint8_t *p)
 	return move_put(&msg, p);
 }
 
+/* One by which a peer says whether it is ready, likewise. */
+static inline size_t message_rnr(struct bytes *b, uint8_t *p)
+{
+	rnr_put(bytes_u8(b) & 1 ? RNR_NOT_READY : RNR_READY, p);
+	return RNR_LEN;
+}
+
 /* Writes a ULPDU of at most MESSAGE_MAX octets to p; returns its length. */
 static inline size_t message_put(const struct aw_qp *qp, struct bytes *b, uint8_t *p)
 {
@@ -135,6 +143,8 @@ static inline size_t message_put(const struct aw_qp *qp, struct bytes *b, uint8_
 	bool tagged = opcode == RDMAP_WRITE || opcode == RDMAP_READ_RESP;
 	size_t header = tagged ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN;
 
+	if (opcode == 15 && (how & 0x40))
+		return message_rnr(b, p);
 	if (opcode == 15 && qp->stream.moves)
 		return message_move(b, p);
 	p[0] = (uint8_t)message_field(b, (tagged ? 0x80 : 0) | (how & 0x80 ? 0 : 0x40) | 1);

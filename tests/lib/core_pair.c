@@ -159,6 +159,24 @@ static void op_complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe
 	end->log[end->logged++] = (struct core_cqe){ queue, *cqe };
 }
 
+static void *op_stash_get(void *ctx, size_t len)
+{
+	struct core_end *end = ctx;
+	void *memory = end->stash_none ? NULL : malloc(len);
+
+	end->chunks += memory != NULL;
+	return memory;
+}
+
+static void op_stash_put(void *ctx, void *memory)
+{
+	struct core_end *end = ctx;
+
+	assert_true(end->chunks > 0);
+	end->chunks--;
+	free(memory);
+}
+
 static const struct aw_ops ops = {
 	.mr_get = op_mr_get,
 	.reach = op_reach,
@@ -170,6 +188,8 @@ static const struct aw_ops ops = {
 	.atomic = op_atomic,
 	.recv_take = op_recv_take,
 	.complete = op_complete,
+	.stash_get = op_stash_get,
+	.stash_put = op_stash_put,
 	.crc32c = crc32c_update,
 };
 
@@ -250,16 +270,23 @@ struct core_pair *core_pair_ready(uint32_t emss)
 	return pair;
 }
 
-void core_end_destroy(struct core_end *end)
+static void end_fini(struct core_end *end)
 {
 	assert_int_equal(end->held, 0);
+	aw_stash_drop(&end->qp);
+	assert_int_equal(end->chunks, 0);
+}
+
+void core_end_destroy(struct core_end *end)
+{
+	end_fini(end);
 	free(end);
 }
 
 void core_pair_destroy(struct core_pair *pair)
 {
-	assert_int_equal(pair->a.held, 0);
-	assert_int_equal(pair->b.held, 0);
+	end_fini(&pair->a);
+	end_fini(&pair->b);
 	free(pair);
 }
 

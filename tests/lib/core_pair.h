@@ -34,6 +34,8 @@ struct core_end {
 	bool invalidated_by_peer;
 	enum aw_wc_status bind_status; /* how binds end; a test may set it */
 	unsigned int binds;
+	unsigned int chunks; /* of its stash: stash_get without its stash_put */
+	bool stash_none; /* there is no memory for more; a test may set it */
 	struct aw_swqe bound; /* the last one */
 	struct core_cqe log[CORE_CQES];
 	unsigned int logged, read; /* read: by core_cqe */
@@ -70,7 +72,7 @@ struct core_pair *core_pair_create(const struct aw_stream *a, const struct aw_st
 struct core_pair *core_pair_acking(uint32_t ord);
 /* RTS on both sides, and the responder has heard of the initiator. */
 struct core_pair *core_pair_ready(uint32_t emss);
-/* Both assert that no MR is still held. */
+/* Both assert that no MR is still held, and that a stash gives back what it has. */
 void core_end_destroy(struct core_end *end);
 void core_pair_destroy(struct core_pair *pair);
 

@@ -35,7 +35,8 @@ static void party_init(struct exchange *x, unsigned int i)
 	party->exchange = x;
 	party->index = i;
 	party->peer = &x->party[1 - i];
-	party->held = party->received = 0;
+	party->held = party->received = party->chunks = party->asked = 0;
+	party->has_receive = false;
 	party->streaming = party->over = party->fin_seen = party->fin = false;
 	party->written = party->delivered = party->stream_base = party->staged = 0;
 	memset(&party->outcome, 0, sizeof(party->outcome));
@@ -69,6 +70,7 @@ static void start(struct party *party)
 	stream.stag_seed = 77;
 	party->streaming = true;
 	party->stream_base = party->written;
+	party->qp.keeps = party->qp.rnr_holds = party->exchange->terms.waits;
 	aw_qp_start(&party->qp, &stream);
 	exchange_post(party);
 }
@@ -161,7 +163,7 @@ static bool read_once(struct party *party)
 	struct party *from = party->peer;
 	size_t at = from->delivered, len = limit(from) - at;
 
-	if (len == 0 || party->over)
+	if (len == 0 || party->over || (party->streaming && party->qp.rx_held))
 		return false;
 	memcpy(party->stage + party->staged, from->out + at, len);
 	flip(party, at, len);
@@ -195,6 +197,9 @@ static bool read_end(struct party *party)
 		return true;
 	}
 	if (!severed && (!party->peer->fin || party->peer->delivered < party->peer->written))
+		return false;
+	/* As a driver, which finds the end again once nothing waits. */
+	if (party->streaming && aw_qp_has_waiting(&party->qp))
 		return false;
 	party->fin_seen = true;
 	if (party->streaming)
@@ -250,6 +255,18 @@ static bool transmit(struct party *party)
 	return out.octets != 0;
 }
 
+/* All is still: a message that waits finds its receive. */
+static bool give_receive(struct party *party)
+{
+	if (party->over || !party->streaming || !aw_qp_has_waiting(&party->qp))
+		return false;
+	party->has_receive = true;
+	aw_rx_stashed(&party->qp);
+	feed(party);
+	follow(party);
+	return true;
+}
+
 /* Until nothing moves, and what a stall held back has come too. */
 static void settle(struct exchange *x)
 {
@@ -260,6 +277,8 @@ static void settle(struct exchange *x)
 			moved |= transmit(&x->party[i]);
 		for (int i = 0; i < 2; i++)
 			moved |= receive(&x->party[i]);
+		for (int i = 0; i < 2 && !moved; i++)
+			moved |= give_receive(&x->party[i]);
 		if (!moved && (x->still || x->fault.kind != FAULT_STALL))
 			return;
 		x->still |= !moved;

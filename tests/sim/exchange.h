@@ -44,6 +44,8 @@ struct exchange_terms {
 	uint8_t rtr; /* enum mpa_rtr; 0: no peer-to-peer model */
 	enum script script;
 	uint32_t emss;
+	bool waits; /* no message finds its receive until all is still; the ends agreed on core/stash.h */
+	bool scarce; /* of its memory every second piece is refused */
 };
 
 enum fault {
@@ -92,6 +94,8 @@ struct party {
 	unsigned int held;
 	struct outcome outcome;
 	unsigned int received; /* receives taken */
+	bool has_receive; /* waits: the next message finds its receive */
+	unsigned int chunks, asked; /* of its stash: held; in all */
 	struct aw_mpa_local local;
 	struct aw_mpa_result result;
 	bool streaming, over, fin_seen;

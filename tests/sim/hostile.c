@@ -142,6 +142,14 @@ static size_t invent(struct end *end, uint8_t *fpdu)
 	return hostile_seal(end, fpdu, put_untagged(end, fpdu + PLAIN, opcode, payload));
 }
 
+/* It is ready, or not, whatever it has said before. */
+static size_t say_ready(struct end *end, uint8_t *fpdu)
+{
+	fpdu[PLAIN] = 0;
+	fpdu[PLAIN + 1] = (uint8_t)rng_range(&end->world->rng, 0x10, 0x11);
+	return hostile_seal(end, fpdu, 2);
+}
+
 /* The same Read Request again and again, with the MSNs that are due: more than any IRD. */
 static size_t flood(struct end *end, uint8_t *fpdu)
 {
@@ -198,6 +206,10 @@ size_t hostile_mutate(struct end *end, uint8_t *fpdu, size_t len)
 		if (rng_percent(rng, 80))
 			put_le32(fpdu + len - 4, watch_crc32c(fpdu, len - 4));
 		return len;
+	}
+	if (end->world->plan.hold_percent && end->world->generation > 3 && rng_percent(rng, 10)) {
+		TRACE(end, "says that it is ready, or not, instead of %llu octets", len);
+		return say_ready(end, fpdu);
 	}
 	if (rng_percent(rng, 45)) {
 		TRACE(end, "makes up an FPDU instead of one of %llu", len);

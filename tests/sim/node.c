@@ -120,6 +120,7 @@ void node_start(struct end *end)
 		end->out.cut_at = end->out.written + end->cut_after;
 	/* Start-up has no CRC, so faults begin behind it; and without one a flip is data. */
 	end->conn->untrusted |= end->world->plan.flip && !stream.crc;
+	end->qp.keeps = end->world->plan.keeps;
 	aw_qp_start(&end->qp, &stream);
 	if (end->world->plan.hold_percent > 0)
 		aw_rnr_wait_begin(&end->rnr_wait, &end->qp);
@@ -193,15 +194,17 @@ static void on_fin(struct end *end)
 		world_fail(end->world, "%c: FIN within an FPDU is no error", end->name);
 }
 
-static bool is_held(const struct end *end)
+static bool is_waiting(const struct end *end)
 {
-	return end->phase == PHASE_STREAM && end->qp.rx_held > 0 && end->qp.state < AW_QP_TERMINATE;
+	return end->phase == PHASE_STREAM && aw_qp_has_waiting(&end->qp) &&
+	       end->qp.state < AW_QP_TERMINATE;
 }
 
-/* The driver reads no more, and tries again until it gives up. One that is closing does not wait. */
-static void retry_held(struct end *end)
+/* The driver tries again until it gives up. One that is closing does not wait. */
+static void retry_waiting(struct end *end)
 {
 	aw_rnr_wait_try(&end->rnr_wait, &end->qp, RETRIES_MAX, ++end->tries * MS_NS);
+	aw_rx_stashed(&end->qp);
 	feed(end);
 	if (end->qp.state == AW_QP_ERROR)
 		shut(end);
@@ -221,8 +224,26 @@ static bool drop_input(struct end *end)
 	return true;
 }
 
+/* Takes what has come, or its end. While a message waits the end is left for later. */
+static bool take_input(struct end *end, size_t n)
+{
+	if (n > end->stage_cap - end->stage_len)
+		n = end->stage_cap - end->stage_len;
+	n = pipe_read(end->in, end->stage + end->stage_len, n);
+	end->stage_len += n;
+	if (n)
+		feed(end);
+	else if (end->in->fin && !end->in->len && !end->fin_seen && !is_waiting(end))
+		on_fin(end);
+	else
+		return false;
+	return true;
+}
+
 bool node_receive(struct end *end, size_t n)
 {
+	bool did;
+
 	if (end->over)
 		return false;
 	if (end->in->rst) {
@@ -232,23 +253,15 @@ bool node_receive(struct end *end, size_t n)
 	}
 	if (end->lingers)
 		return drop_input(end);
-	if (is_held(end)) {
-		retry_held(end);
-		return true;
-	}
-	if (n > end->stage_cap - end->stage_len)
-		n = end->stage_cap - end->stage_len;
-	n = pipe_read(end->in, end->stage + end->stage_len, n);
-	end->stage_len += n;
-	if (n)
-		feed(end);
-	else if (end->in->fin && !end->in->len && !end->fin_seen)
-		on_fin(end);
-	else
-		return false;
-	if (end->phase == PHASE_STREAM && end->qp.state == AW_QP_ERROR)
+	did = is_waiting(end);
+	if (did)
+		retry_waiting(end);
+	/* Where the driver itself has the message, it reads nothing; once it was tried the next turn does. */
+	if (!end->over && (!did || (end->world->plan.keeps && !end->qp.rx_held)))
+		did |= take_input(end, n);
+	if (!end->over && end->phase == PHASE_STREAM && end->qp.state == AW_QP_ERROR)
 		shut(end);
-	return true;
+	return did;
 }
 
 /* Copies what the last aw_tx_next added, which begins at octet from of iovec at. */

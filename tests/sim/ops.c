@@ -5,6 +5,7 @@
 
 #include "net/qp/crc.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct aw_mr *get(void *ctx, uint32_t stag)
@@ -146,6 +147,27 @@ static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 		check_rq_cqe(end, cqe);
 }
 
+static void *stash_get(void *ctx, size_t len)
+{
+	struct end *end = ctx;
+	struct world *w = end->world;
+
+	if (!end->qp.keeps)
+		world_fail(w, "%c: keeps what was not agreed on", end->name);
+	if (w->plan.scarce_percent && rng_percent(&w->rng, w->plan.scarce_percent))
+		return NULL;
+	end->chunks++;
+	return malloc(len);
+}
+
+static void stash_put(void *ctx, void *memory)
+{
+	struct end *end = ctx;
+
+	end->chunks--;
+	free(memory);
+}
+
 const struct aw_ops node_ops = {
 	.mr_get = get,
 	.mr_put = put,
@@ -156,5 +178,7 @@ const struct aw_ops node_ops = {
 	.atomic = atomic,
 	.recv_take = recv_take,
 	.complete = complete,
+	.stash_get = stash_get,
+	.stash_put = stash_put,
 	.crc32c = aw_crc32c,
 };

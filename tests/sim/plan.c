@@ -2,7 +2,7 @@
 // What a seed has in store: how large, how many, and which faults. About a third of all seeds is
 // without any fault but fragmentation and stalls, so that nothing may go wrong there. Generation 1
 // of the worlds has RFC 5040's operations, generation 2 all; in generation 3 messages are held for want of
-// a receive. What is new draws nothing in the old.
+// a receive, in generation 4 some of them without those behind them. What is new draws nothing in the old.
 #include "world.h"
 
 #define FUZZED_LEN_MAX 4000
@@ -127,6 +127,11 @@ void plan_draw(struct world *w)
 	}
 	if (w->generation > 2 && rng_percent(rng, 40))
 		w->plan.hold_percent = (unsigned int)rng_range(rng, 1, 90);
+	if (w->generation > 3 && w->plan.hold_percent) {
+		w->plan.keeps = rng_percent(rng, 75);
+		w->plan.scarce_percent = rng_percent(rng, 30) ? (unsigned int)rng_range(rng, 1, 100)
+							      : 0;
+	}
 }
 
 void plan_conns(struct world *w)

@@ -41,10 +41,11 @@ static void fail(const struct party *party, const char *what)
 
 	if (failures++ >= FAILURES_MAX)
 		return;
-	printf("%s: markers %d%d crc %d rtr %d emss %u script %d, %s at %zu and %zd of %c: %s\n",
+	printf("%s: markers %d%d crc %d rtr %d emss %u script %d waits %d%d, %s at %zu and %zd of %c: %s\n",
 	       party ? (party->index ? "responder" : "initiator") : "both", t->markers[0],
-	       t->markers[1], t->crc, t->rtr, t->emss, t->script, fault_names[x.fault.kind],
-	       x.fault.at[0], (ssize_t)x.fault.at[1], "ab"[x.fault.from], what);
+	       t->markers[1], t->crc, t->rtr, t->emss, t->script, t->waits, t->scarce,
+	       fault_names[x.fault.kind], x.fault.at[0], (ssize_t)x.fault.at[1], "ab"[x.fault.from],
+	       what);
 	if (party)
 		printf("  state %d error %05x peer's %05x\n", party->qp.state, party->qp.error,
 		       party->qp.peer_error);
@@ -58,8 +59,8 @@ static void run(struct exchange_fault fault)
 	if (x.wrong)
 		fail(NULL, x.wrong);
 	for (int i = 0; i < 2; i++)
-		if (x.party[i].held)
-			fail(&x.party[i], "MRs are still held");
+		if (x.party[i].held || x.party[i].chunks)
+			fail(&x.party[i], "MRs or pieces of a stash are still held");
 }
 
 static uint64_t get_word(const uint8_t *mem)
@@ -313,7 +314,7 @@ static void take_reference(void)
 	x.each_octet = note_moment;
 	run((struct exchange_fault){ .kind = FAULT_DRIBBLE });
 	x.each_octet = NULL;
-	check_unharmed(true);
+	check_unharmed(!x.terms.waits);
 }
 
 static void each_octet(enum fault kind, void (*check)(void))
@@ -339,13 +340,14 @@ static void each_pair(void)
 			     at += stride) {
 				run((struct exchange_fault){
 					.kind = FAULT_CUT, .from = from, .at = { first, at } });
-				check_unharmed(true);
+				check_unharmed(!x.terms.waits);
 			}
 }
 
+/* Where messages wait, answers overtake more or fewer requests by when those come. */
 static void check_cut(void)
 {
-	check_unharmed(true);
+	check_unharmed(!x.terms.waits);
 }
 
 static void check_stalled(void)
@@ -358,7 +360,9 @@ static void check_garbled(void)
 	check_struck(false);
 }
 
-static void each_terms(enum script script, unsigned int step, void (*check)(void))
+/* waits: of struct exchange_terms; 2: with scarce memory as well. */
+static void each_terms_waiting(enum script script, unsigned int step, unsigned int waits,
+			       void (*check)(void))
 {
 	static const uint8_t rtr[] = { 0, MPA_RTR_SEND, MPA_RTR_WRITE, MPA_RTR_READ };
 
@@ -369,10 +373,17 @@ static void each_terms(enum script script, unsigned int step, void (*check)(void
 			.rtr = rtr[i >> 3],
 			.script = script,
 			.emss = i & 1 ? 300 : 1448,
+			.waits = waits > 0,
+			.scarce = waits > 1,
 		};
 		take_reference();
 		check();
 	}
+}
+
+static void each_terms(enum script script, unsigned int step, void (*check)(void))
+{
+	each_terms_waiting(script, step, 0, check);
 }
 
 static bool report(const char *what)
@@ -411,6 +422,12 @@ bool splits_run(size_t every)
 	each_terms(SCRIPT_FULL, 5, stall_all);
 	each_terms(SCRIPT_EXTENDED, 5, stall_all);
 	each_terms(SCRIPT_BRIEF, 7, each_pair);
+	for (unsigned int waits = 1; waits <= 2; waits++) {
+		each_terms_waiting(SCRIPT_FULL, 5, waits, cut_all);
+		each_terms_waiting(SCRIPT_EXTENDED, 7, waits, cut_all);
+		each_terms_waiting(SCRIPT_FULL, 11, waits, stall_all);
+		each_terms_waiting(SCRIPT_EXTENDED, 13, waits, stall_all);
+	}
 	return report("splits");
 }
 

@@ -170,7 +170,8 @@ size_t surgery_apply(struct end *end, uint8_t *fpdu, size_t len)
 	bool tagged = fpdu[ULPDU] & 0x80;
 	size_t done = 0;
 
-	if (conn->surgery_error || rng_percent(&end->world->rng, 50))
+	/* What is no segment has no fields to change. */
+	if (conn->surgery_error || get_be16(fpdu) == 2 || rng_percent(&end->world->rng, 50))
 		return len;
 	if (conn->surgery == SURGERY_CRC && end->qp.stream.crc) {
 		fpdu[rng_range(&end->world->rng, len - 4, len - 1)] ^= 0x20;

@@ -195,10 +195,21 @@ static void check_payload(struct end *end, const struct segment *seg, struct wr 
 	wr->emitted = seg->last && wr->op != AW_OP_WRITE_IMM;
 }
 
+/* This end has heard that the peer is not ready, and nothing else since. */
+static bool must_hold(const struct end *end)
+{
+	const struct watch *peer = &end->peer->watch;
+
+	return peer->not_ready && consumed(end) >= peer->rnr_end && !end->conn->untrusted;
+}
+
 static void on_request(struct end *end, const struct segment *seg)
 {
 	struct watch *watch = &end->watch;
 	struct wr *wr;
+
+	if (must_hold(end))
+		wrong(end, "a request to a peer that is not ready", seg);
 
 	while (watch->next_wr < end->wr_count && is_local(end->wr[watch->next_wr]->op))
 		watch->next_wr++;
@@ -306,12 +317,29 @@ static void check_order(struct end *end, const struct segment *seg)
 		wrong(end, "the responder transmits first", seg);
 }
 
+/* True for a message by which an end holds the other's requests back, or no longer: in turns. */
+static bool is_rnr(struct end *end, const uint8_t *ulpdu, size_t len)
+{
+	struct watch *watch = &end->watch;
+
+	if (len != 2 || ulpdu[0] != 0 || (ulpdu[1] != 0x10 && ulpdu[1] != 0x11))
+		return false;
+	if (!end->qp.keeps || watch->terminated || watch->not_ready == (ulpdu[1] == 0x10))
+		world_fail(end->world, "%c: a message 00 %02x out of turn", end->name, ulpdu[1]);
+	watch->not_ready = ulpdu[1] == 0x10;
+	watch->rnr_end = watch->pos;
+	TRACE(end, "says that it is ready: %llu", !watch->not_ready);
+	return true;
+}
+
 void watch_fpdu(struct end *end, const uint8_t *fpdu, size_t len)
 {
 	size_t ulpdu = watch_frame(end, fpdu, len);
 	struct segment seg;
 
 	if (ulpdu == SIZE_MAX)
+		return;
+	if (is_rnr(end, end->watch.plain + 2, ulpdu))
 		return;
 	if (!segment_read(end->watch.plain + 2, ulpdu, &seg)) {
 		world_fail(end->world, "%c: a segment header is wrong", end->name);

@@ -36,6 +36,8 @@ struct watch {
 	struct watch_read read[WATCH_READS]; /* Read Requests of this end */
 	uint32_t read_head, read_next, read_tail; /* delivered, to be answered, free */
 	bool in_response; /* this end is in the middle of a Read Response */
+	bool not_ready; /* the peer was told to hold its requests back, */
+	uint64_t rnr_end; /* by what ends here, in this direction */
 	bool terminated;
 	uint16_t term_error; /* layer, type and code of the Terminate */
 	uint8_t plain[WATCH_FPDU_MAX]; /* the FPDU without markers */

@@ -16,7 +16,7 @@
 
 #define CONNS_MAX 3
 #define REGIONS_MAX 24
-#define GENERATION 3 /* what a seed may have in store: see plan.c */
+#define GENERATION 4 /* what a seed may have in store: see plan.c */
 #define RED_ZONE 256 /* octets before and behind every MR */
 #define IOV_MAX_SIM 96
 #define RD_MAX_SIM 16
@@ -213,6 +213,7 @@ struct end {
 	uint32_t refused; /* receives in a row, for which its messages wait */
 	struct aw_rnr_wait rnr_wait; /* of a message that waits, by the clock of its tries */
 	uint32_t tries;
+	uint32_t chunks; /* of its stash */
 
 	/* start-up */
 	enum phase phase;
@@ -268,6 +269,8 @@ struct plan {
 	bool extended; /* RFC 7306, windows, QPs with fewer rights */
 	unsigned int
 		hold_percent; /* of messages find no receive when they come, and wait for one */
+	bool keeps; /* and do not stop what is behind them (core/stash.h) */
+	unsigned int scarce_percent; /* of the memory for that is refused */
 };
 
 struct world {

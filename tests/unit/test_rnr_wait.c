@@ -16,7 +16,7 @@ static void rnr_wait_try__each_message_has_the_whole_time(void **state)
 {
 	static const struct {
 		uint32_t at_ms;
-		uint64_t rx_pos;
+		uint32_t msn;
 		bool holds; /* behind the try */
 		uint32_t retry_ms;
 	} tries[] = {
@@ -34,7 +34,7 @@ static void rnr_wait_try__each_message_has_the_whole_time(void **state)
 	(void)state;
 	aw_rnr_wait_begin(&wait, &qp);
 	for (size_t i = 0; i < LEN(tries); i++) {
-		qp.rx_pos = tries[i].rx_pos;
+		qp.rx_msn[DDP_QN_SEND] = tries[i].msn;
 		aw_rnr_wait_try(&wait, &qp, AW_RNR_MS, tries[i].at_ms * MS_NS);
 		assert_int_equal(aw_rnr_wait_holds(&qp), tries[i].holds);
 		assert_int_equal(aw_rnr_wait_retry_ms(&wait, tries[i].at_ms * MS_NS),
@@ -42,8 +42,8 @@ static void rnr_wait_try__each_message_has_the_whole_time(void **state)
 	}
 }
 
-/* At the stream's very first octet, too, a message has the whole time. */
-static void rnr_wait_try__at_position_0(void **state)
+/* The first message behind MSNs that have wrapped, too, has the whole time. */
+static void rnr_wait_try__at_msn_0(void **state)
 {
 	struct aw_qp qp = { .state = AW_QP_RTS, .rx_held = 20 };
 	struct aw_rnr_wait wait = { 0 };
@@ -98,7 +98,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rnr_wait_try__each_message_has_the_whole_time),
-		cmocka_unit_test(rnr_wait_try__at_position_0),
+		cmocka_unit_test(rnr_wait_try__at_msn_0),
 		cmocka_unit_test(rnr_wait_try__for_ever),
 		cmocka_unit_test(rnr_wait_holds__table),
 	};
