@@ -10,12 +10,15 @@ enum {
 	MAGIC = 0, /* 4 octets */
 	VERSION = 4,
 	ANSWER = 5,
-	RESERVED = 6, /* 2 octets, zero; ignored */
+	ABILITIES = 6,
+	RESERVED = 7, /* zero; ignored */
 	INCARNATION = 8,
 	SRC_QPN = 12, /* the upper octet of each is zero */
 	DST_QPN = 16,
 	SRC_GID = 20,
 };
+
+#define KEEPS 0x01 /* of ABILITIES, whose other bits are zero and ignored */
 
 _Static_assert(SRC_GID + GID_LEN == PAIR_LEN, "the GID is the last");
 
@@ -26,7 +29,8 @@ void pair_put(const struct pair *pair, uint8_t *p)
 	memcpy(p + MAGIC, magic, sizeof(magic));
 	p[VERSION] = PAIR_VERSION;
 	p[ANSWER] = (uint8_t)pair->answer;
-	put_be16(p + RESERVED, 0);
+	p[ABILITIES] = pair->keeps ? KEEPS : 0;
+	p[RESERVED] = 0;
 	put_be32(p + INCARNATION, pair->incarnation);
 	put_be32(p + SRC_QPN, pair->src_qpn);
 	put_be32(p + DST_QPN, pair->dst_qpn);
@@ -41,6 +45,7 @@ bool pair_get(const uint8_t *p, size_t len, struct pair *pair)
 		return false;
 	*pair = (struct pair){
 		.answer = (enum pair_answer)p[ANSWER],
+		.keeps = p[ABILITIES] & KEEPS,
 		.incarnation = get_be32(p + INCARNATION),
 		.src_qpn = get_be32(p + SRC_QPN),
 		.dst_qpn = get_be32(p + DST_QPN),

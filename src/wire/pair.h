@@ -29,6 +29,7 @@ struct pair {
 	uint32_t src_qpn; /* 24 bits */
 	uint32_t dst_qpn; /* likewise */
 	uint8_t src_gid[GID_LEN];
+	bool keeps; /* the source knows wire/rnr.h, and receives answers behind a message that waits */
 };
 
 /* Writes PAIR_LEN octets. */

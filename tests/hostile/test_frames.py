@@ -307,6 +307,9 @@ def length_rows():
     for count in (1, 2, 13):
         yield row(f"ulpdu of {count} octets, tagged", "5041 7.2", (1, 0, 0),
                   lambda s, count=count: [write(s.rw.stag, s.rw.address, b"")[:count]])
+    for kind in (0x10, 0x11):
+        yield row(f"message {kind:#x} of docs/extensions.md, not agreed", "5041 7.2", (1, 0, 0),
+                  lambda s, kind=kind: [bytes([0, kind])])
     for cut in (1, 14, 27, 28):
         yield row(f"read request without its last {cut} octets", "5040 4.4", (0, 2, 0xFF),
                   lambda s, cut=cut: [read_request(s.rw.stag, s.rw.address, 1, cut=cut)])

@@ -12,7 +12,7 @@
 
 /* docs/roce-persona.md: QP 0x123456 at ::ffff:192.0.2.1, in its third RTR, calls QP 0xabcdef. */
 static const uint8_t octets[PAIR_LEN] = {
-	'a',  'w',  'R', 'C', 1, 0, 0, 0, 0, 0, 0, 3, 0,    0x12, 0x34, 0x56, 0, 0xab,
+	'a',  'w',  'R', 'C', 1, 0, 1, 0, 0, 0, 0, 3, 0,    0x12, 0x34, 0x56, 0, 0xab,
 	0xcd, 0xef, 0,	 0,   0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192,	0,    2, 1,
 };
 
@@ -20,6 +20,7 @@ static const struct pair value = {
 	.incarnation = 3,
 	.src_qpn = 0x123456,
 	.dst_qpn = 0xabcdef,
+	.keeps = true,
 	.src_gid = { [10] = 0xff, 0xff, 192, 0, 2, 1 },
 };
 
@@ -44,6 +45,7 @@ static void pair_get__as_documented(void **state)
 	assert_int_equal(pair.src_qpn, 0x123456);
 	assert_int_equal(pair.dst_qpn, 0xabcdef);
 	assert_memory_equal(pair.src_gid, value.src_gid, GID_LEN);
+	assert_true(pair.keeps);
 }
 
 static void pair_get__more_octets_are_a_later_version_s(void **state)
@@ -53,8 +55,10 @@ static void pair_get__more_octets_are_a_later_version_s(void **state)
 
 	(void)state;
 	memcpy(p, octets, sizeof(octets));
-	p[6] = 0xff; /* reserved: not looked at */
+	p[6] = 0xfe; /* abilities of a later version */
+	p[7] = 0xff; /* reserved: not looked at */
 	assert_true(pair_get(p, sizeof(p), &pair));
+	assert_false(pair.keeps);
 }
 
 static void refused(size_t at, uint8_t octet)

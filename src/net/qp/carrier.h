@@ -6,8 +6,8 @@
 //
 // The core sees FPDUs in either case. It gives the messages of a move to the driver (qp->move) and
 // makes and checks no CRC in a direction that has moved. FPDUs in memory are read where they lie:
-// a ring is mapped twice in a row, so that each FPDU is in one piece (aw_rx_lent), and only one
-// that waits for its receive goes into a stage. No post is held there, because a post needs no
+// a ring is mapped twice in a row, so that each FPDU is in one piece (aw_rx_lent), and only
+// those that wait for a receive, or come behind one that does, go into a stage. No post is held there, because a post needs no
 // system call. A QP that nobody polls marks itself `asleep` in the memory; the peer then rings a
 // bell (net/qp/bells.h). A QP that pollers serve does not sleep, and the progress thread
 // listens to its socket for the end alone.
@@ -45,7 +45,7 @@ struct aw_carrier {
 	 */
 	void (*receive)(struct aw_uqp *qp, bool polled);
 	/*
-	 * True when the peer has reset the stream. Asked while the stream is held, when nothing is
+	 * True when the peer has reset the stream. Asked while a message waits and nothing is
 	 * received.
 	 */
 	bool (*is_reset)(struct aw_uqp *qp);

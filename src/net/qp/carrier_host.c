@@ -189,7 +189,8 @@ static bool is_cut(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 }
 
 /*
- * Copies a whole FPDU into a stage, where it waits for its receive unless one has come meanwhile.
+ * Copies a whole FPDU into a stage, for one that waits for its receive or comes behind such a one: the core takes it from
+ * there, keeps it (core/stash.h), or leaves it where it is.
  */
 static bool hold(struct aw_uqp *qp, size_t len) AW_REQUIRES(qp->lock)
 {
@@ -255,7 +256,7 @@ static void receive(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
 
 	if (!polled)
 		drain_bells(qp);
-	struct aw_stage *held = qp->core.rx_held ? aw_uqp_take_stage(qp) : NULL;
+	struct aw_stage *held = aw_qp_has_waiting(&qp->core) ? aw_uqp_take_stage(qp) : NULL;
 
 	if (held) {
 		aw_uqp_retry_held(qp, held);

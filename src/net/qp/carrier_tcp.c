@@ -116,7 +116,7 @@ static void receive(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
 	(void)polled;
 	if (!stage)
 		return;
-	if (qp->core.rx_held)
+	if (aw_qp_has_waiting(&qp->core))
 		aw_uqp_retry_held(qp, stage);
 	for (int i = 0; i < READS_MAX; i++)
 		if (!qp->in->is_socket || !aw_uqp_may_read(qp) || !read_once(qp, stage))
@@ -150,12 +150,12 @@ static void finish(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 }
 
 /*
- * The QP waits for input until the peer's FIN, but not while the stream is held for a receive; for
+ * The QP waits for input until the peer's FIN, but not while it reads nothing for want of a receive; for
  * room while bytes wait for the socket; and for nothing while it has no memory for a stage.
  */
 static uint32_t listens_for(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
-	bool reads = !qp->core.peer_closed && !aw_rnr_waits(qp);
+	bool reads = !qp->core.peer_closed && !aw_rnr_stops_reading(qp);
 	bool sends = qp->tx_blocked && qp->out->is_socket;
 
 	if (qp->starved)

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A QP whose stream is held for a receive (core/rnr_wait.h).
+// A QP that has a message which waits for a receive (core/rnr_wait.h).
 #ifndef NET_RNR_H
 #define NET_RNR_H
 
 #include "base/clock.h"
 #include "net/qp/uqp.h"
 
-/* A new stream may be held. */
+/* On a new stream messages may wait. */
 static inline void aw_rnr_begin(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	if (!qp->by_rc)
 		qp->rnr_ms = AW_RNR_MS;
+	qp->rnr_told = false;
 	aw_rnr_wait_begin(&qp->rnr_wait, &qp->core);
 }
 
@@ -20,10 +21,19 @@ static inline void aw_rnr_end(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	qp->core.rnr_holds = false;
 }
 
-/* True while the stream is held: nothing is read from its socket. */
+/* True while a message waits. */
 static inline bool aw_rnr_waits(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	return aw_rnr_wait_holds(&qp->core);
+}
+
+/*
+ * True while nothing is read, because it could not be kept behind the message that waits (core/stash.h), or because the
+ * peer has ended the stream: that end is found again once the message has its receive.
+ */
+static inline bool aw_rnr_stops_reading(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	return aw_rnr_waits(qp) && (qp->core.rx_held || qp->peer_gone);
 }
 
 /* The time until the SRQ is looked at again. */
@@ -32,7 +42,7 @@ static inline uint32_t aw_rnr_retry_ms(const struct aw_uqp *qp) AW_REQUIRES(qp->
 	return aw_rnr_wait_retry_ms(&qp->rnr_wait, aw_now_ns());
 }
 
-/* Called before each try of the held message: when its time is over, this try is the last. */
+/* Called before each try of the message that waits: when its time is over, this try is the last. */
 static inline void aw_rnr_try(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	aw_rnr_wait_try(&qp->rnr_wait, &qp->core, qp->rnr_ms, aw_now_ns());

@@ -167,6 +167,7 @@ struct aw_uqp {
 	struct {
 		struct aw_rnr_wait rnr_wait;
 		uint32_t rnr_ms; /* how long it may wait; 0: for ever */
+		bool rnr_told; /* logged already: no more can be kept behind it (core/stash.h) */
 	};
 
 	/* A peer that may be lost (net/qp/lost.c). */
@@ -189,6 +190,7 @@ struct aw_uqp {
 	/* The roce persona (net/roce/rc.c), which makes the streams of a QP with by_rc. */
 	struct {
 		bool by_rc; /* ibv_modify_qp named its peer */
+		bool peer_keeps; /* the peer of the next stream agreed on core/stash.h */
 		bool touched; /* either end has begun a message on the stream */
 		bool lost; /* the stream has ended, and the program is not notified */
 		/* the stream has ended, but a message of it waits for a receive; nothing is sent any more */

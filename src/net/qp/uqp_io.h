@@ -58,8 +58,8 @@ struct aw_stage *aw_uqp_take_stage(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 void aw_uqp_leave_stage(struct aw_uqp *qp, struct aw_stage *stage) AW_REQUIRES(qp->lock);
 
 /*
- * use: gives the stage's bytes to the core and moves the rest to the front. retry_held: the same
- * for bytes that wait for a receive.
+ * use: gives the stage's bytes to the core and moves the rest to the front. retry_held: tries again what waits for a
+ * receive, and then the stage's bytes.
  */
 void aw_uqp_use(struct aw_uqp *qp, struct aw_stage *stage) AW_REQUIRES(qp->lock);
 void aw_uqp_retry_held(struct aw_uqp *qp, struct aw_stage *stage) AW_REQUIRES(qp->lock);

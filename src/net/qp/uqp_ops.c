@@ -9,6 +9,8 @@
 #include "net/qp/crc.h"
 #include "net/qp/uqp_io.h"
 
+#include <stdlib.h>
+
 /*
  * Every message that the peer's program sends calls a function that calls this one, so that
  * net/roce/rc.c knows whether there was one.
@@ -97,6 +99,18 @@ static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 	aw_cq_push(queue == AW_SQ ? qp->attr.send_cq : qp->attr.recv_cq, &entry);
 }
 
+static void *stash_get(void *ctx, size_t len)
+{
+	(void)ctx;
+	return malloc(len);
+}
+
+static void stash_put(void *ctx, void *memory)
+{
+	(void)ctx;
+	free(memory);
+}
+
 const struct aw_ops aw_uqp_ops = {
 	.mr_get = mr_get,
 	.mr_put = mr_put,
@@ -108,5 +122,7 @@ const struct aw_ops aw_uqp_ops = {
 	.atomic = atomic,
 	.recv_take = recv_take,
 	.complete = complete,
+	.stash_get = stash_get,
+	.stash_put = stash_put,
 	.crc32c = aw_crc32c,
 };

@@ -2,6 +2,7 @@
 // Receiving: the part that all carriers (net/qp/carrier.h) share, and the end of the stream. A
 // stage stays with the QP only while it holds the beginning of an FPDU, and only few QPs keep a
 // large one.
+#include "base/log.h"
 #include "core/rx.h"
 #include "net/mem/pool.h"
 #include "net/qp/capture.h"
@@ -12,11 +13,20 @@
 
 #include <string.h>
 
+/* The program still gets the message of the peer that waits for its receive, and those behind it. */
+static void end_quietly(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	if (aw_rnr_waits(qp))
+		qp->peer_gone = true;
+	else
+		qp->lost = true;
+}
+
 void aw_uqp_stream_lost(struct aw_uqp *qp)
 {
 	qp->reset_seen = true;
 	if (aw_uqp_ends_quietly(qp))
-		qp->lost = true;
+		end_quietly(qp);
 	else
 		aw_qp_abort(&qp->core, AW_E_MPA_CLOSED);
 }
@@ -41,9 +51,10 @@ void aw_uqp_peer_closed(struct aw_uqp *qp, size_t rest)
 		aw_qp_peer_closed(&qp->core, rest);
 		return;
 	}
-	if (qp->out->has_taken_all(qp))
+	/* Behind a reset, which came while a message waited, TCP has dropped what it had not delivered. */
+	if (!qp->reset_seen && qp->out->has_taken_all(qp))
 		aw_qp_taken(&qp->core);
-	qp->lost = true;
+	end_quietly(qp);
 }
 
 void aw_uqp_starve(struct aw_uqp *qp)
@@ -72,12 +83,27 @@ void aw_uqp_use(struct aw_uqp *qp, struct aw_stage *stage)
 		stage->len = 0;
 }
 
+/* The program can mend it. Towards a peer that agreed on nothing it is the usual case. */
+static void tell_full(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	if (!qp->core.keeps || qp->rnr_told)
+		return;
+	qp->rnr_told = true;
+	aw_log(AW_LOG_WARN,
+	       "qp 0x%x: a message has no receive, and no more can be kept behind it (%zu bytes are): answers to this "
+	       "end wait as well until the program posts receives",
+	       qp->qpn, qp->core.stash.octets);
+}
+
 void aw_uqp_retry_held(struct aw_uqp *qp, struct aw_stage *stage)
 {
 	aw_rnr_try(qp);
+	aw_rx_stashed(&qp->core);
 	aw_uqp_use(qp, stage);
-	if (!aw_rnr_waits(qp))
+	/* Where the stream is read on, its end is found behind the peer's last answers. */
+	if (!aw_rnr_waits(qp) || !qp->core.rx_held)
 		return;
+	tell_full(qp);
 	/* In the roce persona the program still gets what the peer sent before it left. */
 	if (qp->by_rc)
 		qp->peer_gone |= qp->in->has_ended(qp);
@@ -88,7 +114,7 @@ void aw_uqp_retry_held(struct aw_uqp *qp, struct aw_stage *stage)
 bool aw_uqp_may_read(const struct aw_uqp *qp)
 {
 	return !qp->lost && !qp->core.peer_closed && qp->core.state != AW_QP_ERROR &&
-	       !aw_rnr_waits(qp);
+	       !aw_rnr_stops_reading(qp);
 }
 
 struct aw_stage *aw_uqp_take_stage(struct aw_uqp *qp)

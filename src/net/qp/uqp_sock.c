@@ -152,6 +152,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	qp->emss_pos = qp->quiet_pos = 0;
 	aw_stat_stream_begun(qp, &qp->watch->peer);
 	qp->core.acks = qp->by_rc;
+	qp->core.keeps = qp->by_rc && qp->peer_keeps;
 	aw_qp_start(&qp->core, stream);
 	qp->in = qp->out = aw_varied_carrier(qp);
 	aw_carrier_begin(qp);
@@ -245,6 +246,7 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 
 	drop_watch(&qp->watch);
 	return_buffers(qp);
+	aw_stash_drop(&qp->core);
 	aw_capture_stream_gone(qp);
 	/* A fork meanwhile must not take the number for the stream's, once it may be another file's. */
 	qp->fd = -1;
@@ -475,7 +477,7 @@ static void receive(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
 /*
  * The peer's QP may have been reset, and connect again: a WR that went onto the old stream would be
  * lost. So a QP looks for the end of an unused stream before its first message, also behind what
- * start-up has sent; and of a stream that is held, where TCP's word completes a WR.
+ * start-up has sent; and of a stream that is not read while a message waits, where TCP's word completes a WR.
  */
 static void look_for_end(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
@@ -485,7 +487,7 @@ static void look_for_end(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 		return;
 	do {
 		before = qp->core.rx_pos;
-		if ((!qp->touched || aw_rnr_waits(qp)) && !qp->lost &&
+		if ((!qp->touched || aw_rnr_stops_reading(qp)) && !qp->lost &&
 		    qp->core.sq.next != qp->core.sq.tail)
 			receive(qp, false);
 	} while (qp->core.rx_pos != before);

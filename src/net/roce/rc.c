@@ -119,6 +119,7 @@ struct pair aw_rc_pair(const struct aw_rc *rc, enum pair_answer answer)
 		.incarnation = rc->incarnation,
 		.src_qpn = told->local.qpn,
 		.dst_qpn = told->remote.qpn,
+		.keeps = true,
 	};
 
 	for (int i = 0; i < GID_LEN; i++)
@@ -198,6 +199,13 @@ void aw_rc_ready(struct aw_rc *rc, const struct aw_rc_ready *ready)
 	bound_ord(qp, ready->ord);
 	aw_unlock(&qp->lock);
 	aw_unlock(&rc->lock);
+}
+
+void aw_rc_agree(struct aw_rc *rc, bool keeps)
+{
+	aw_lock(&rc->qp->lock);
+	rc->qp->peer_keeps = keeps;
+	aw_unlock(&rc->qp->lock);
 }
 
 void aw_rc_joined(struct aw_rc *rc)

@@ -45,7 +45,8 @@ static uint16_t at_most(uint16_t a, uint16_t b)
 	return a < b ? a : b;
 }
 
-static bool accept_request(struct aw_rc *rc, struct aw_conn *conn) AW_REQUIRES(rc->lock)
+static bool accept_request(struct aw_rc *rc, struct aw_conn *conn, const struct pair *request)
+	AW_REQUIRES(rc->lock)
 {
 	const struct aw_mpa_result *result = &aw_conn_info(conn)->result;
 	const struct pair reply = aw_rc_pair(rc, PAIR_OK);
@@ -53,6 +54,7 @@ static bool accept_request(struct aw_rc *rc, struct aw_conn *conn) AW_REQUIRES(r
 	int err;
 
 	pair_put(&reply, pd);
+	aw_rc_agree(rc, request->keeps);
 	err = aw_conn_accept(conn, rc->qp, at_most(result->ird, aw_rc_depth(rc->told.ird)),
 			     at_most(result->ord, aw_rc_depth(rc->ord)), pd, sizeof(pd));
 	if (err) {
@@ -191,7 +193,7 @@ bool aw_rc_answer_held(struct aw_rc *rc, struct aw_rc_litter *litter)
 	reject_strangers(rc, litter);
 	while ((held = latest(rc))) {
 		uint32_t incarnation = held->request.incarnation;
-		bool accepted = accept_request(rc, held->conn);
+		bool accepted = accept_request(rc, held->conn, &held->request);
 
 		take_out(rc, held, litter);
 		if (accepted) {
@@ -245,7 +247,7 @@ static void take_request(struct aw_rc *rc, struct aw_conn *conn, const struct pa
 	switch (verdict) {
 	case AW_PAIR_ACCEPT:
 		aw_rc_drop_call(rc, &litter);
-		if (!accept_request(rc, conn))
+		if (!accept_request(rc, conn, request))
 			aw_rc_call_later(rc);
 		aw_rc_drop(&litter, conn);
 		break;

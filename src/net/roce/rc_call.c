@@ -158,6 +158,7 @@ static bool on_accepted(struct aw_rc *rc, struct aw_conn *conn, struct aw_rc_lit
 		say(rc, "no connection with", answer_text(answer));
 		return false;
 	}
+	aw_rc_agree(rc, reply.keeps);
 	err = aw_conn_attach(conn, rc->qp);
 	if (err) {
 		say(rc, "no connection with", strerror(err));
@@ -282,6 +283,7 @@ static int attach_mirror(struct aw_rc *rc, int fd) AW_REQUIRES(rc->lock)
 	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) != 0)
 		return EIO;
 	aw_conn_set_options(fd);
+	aw_rc_agree(rc, true);
 	return aw_uqp_attach(rc->qp, fd, &stream);
 }
 

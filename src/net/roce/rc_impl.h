@@ -67,6 +67,8 @@ void aw_rc_call(struct aw_rc *rc) AW_REQUIRES(rc->lock);
 void aw_rc_call_later(struct aw_rc *rc) AW_REQUIRES(rc->lock);
 /* Gives up the running call, if any. */
 void aw_rc_drop_call(struct aw_rc *rc, struct aw_rc_litter *litter) AW_REQUIRES(rc->lock);
+/* Called before the QP gets a socket. keeps: the peer has agreed on core/stash.h. */
+void aw_rc_agree(struct aw_rc *rc, bool keeps) AW_REQUIRES(rc->lock) AW_EXCLUDES(rc->qp->lock);
 /* Called when the QP has its socket. */
 void aw_rc_joined(struct aw_rc *rc) AW_REQUIRES(rc->lock) AW_EXCLUDES(rc->qp->lock);
 
