@@ -51,6 +51,24 @@ static void count(struct aw_rx_imm *imm, const struct aw_rx_seg *seg)
 	imm->write_ended = seg->hdr.last;
 }
 
+/* True for a Write that the program was to be notified of. */
+static bool announces_immediate(const struct aw_qp *qp, const struct aw_rx_seg *seg)
+{
+	return qp->stream.extensions && (seg->hdr.ulp_ctrl & RDMAP_CTRL_IMM);
+}
+
+/* As on InfiniBand: the receive that the Write would have completed fails, and all later ones are flushed. */
+static void refuse_receive(struct aw_qp *qp)
+{
+	struct aw_rx_send *send = &qp->rx_send;
+
+	/* The peer may have written in the middle of a Send, whose receive is that one. */
+	if (send->active || !qp->ops->recv_take(qp->ctx, &send->recv))
+		return;
+	send->active = true;
+	send->status = AW_WC_LOC_ACCESS_ERR;
+}
+
 enum aw_error aw_rx_write(struct aw_qp *qp, const struct aw_rx_seg *seg)
 {
 	/* RFC 5041 5.2: of a segment without payload neither STag nor TO is checked. */
@@ -58,5 +76,7 @@ enum aw_error aw_rx_write(struct aw_qp *qp, const struct aw_rx_seg *seg)
 
 	if (!err)
 		count(&qp->rx_imm, seg);
+	else if (announces_immediate(qp, seg))
+		refuse_receive(qp);
 	return err;
 }

@@ -218,13 +218,20 @@ static bool is_write(const struct aw_swqe *wqe)
 	return wqe->op == AW_OP_WRITE || wqe->op == AW_OP_WRITE_IMM;
 }
 
+static uint8_t write_ctrl(const struct aw_swqe *wqe)
+{
+	uint8_t ctrl = rdmap_ctrl(RDMAP_WRITE);
+
+	return wqe->op == AW_OP_WRITE_IMM ? (uint8_t)(ctrl | RDMAP_CTRL_IMM) : ctrl;
+}
+
 static struct ddp_hdr segment_hdr(const struct aw_qp *qp, const struct aw_swqe *wqe, bool last)
 {
 	if (is_write(wqe)) {
 		return (struct ddp_hdr){
 			.tagged = true,
 			.last = last,
-			.ulp_ctrl = rdmap_ctrl(RDMAP_WRITE),
+			.ulp_ctrl = write_ctrl(wqe),
 			.stag = wqe->len == 0 && wqe->stag == 0 ? STAG_OF_NOTHING : wqe->stag,
 			.to = wqe->to + qp->tx_offset,
 		};

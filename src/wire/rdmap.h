@@ -68,6 +68,12 @@ struct rdmap_imm {
 	uint32_t length; /* of the Write that it completes; or RDMAP_IMM_OF_SEND */
 };
 
+/*
+ * Set in the control octet of each segment of a Write that an Immediate will complete, between ends that use Immediates
+ * so: one of the two bits that RFC 5040 reserves, and that others ignore.
+ */
+#define RDMAP_CTRL_IMM 0x10
+
 static inline uint8_t rdmap_ctrl(enum rdmap_opcode op)
 {
 	return (uint8_t)(RDMAP_VERSION << 6 | op);

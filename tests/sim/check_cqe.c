@@ -221,6 +221,17 @@ static void check_message(struct end *end, struct recv *recv, const struct aw_cq
 	confirm_writes(end, wr);
 }
 
+/* A receive that fails for want of a right is that of a Write with immediate data. */
+static void check_refused(struct end *end, const struct aw_cqe *cqe)
+{
+	struct wr *wr = message(end->peer, end->done_recvs - 1);
+
+	if (cqe->status == AW_WC_LOC_ACCESS_ERR && !end->conn->untrusted &&
+	    (!wr || wr->op != AW_OP_WRITE_IMM))
+		world_fail(end->world, "%c: receive %llx fails as that of a Write", end->name,
+			   (unsigned long long)cqe->wr_id);
+}
+
 void check_rq_cqe(struct end *end, const struct aw_cqe *cqe)
 {
 	struct recv *recv = find_recv(end, cqe->wr_id);
@@ -238,6 +249,7 @@ void check_rq_cqe(struct end *end, const struct aw_cqe *cqe)
 	if (cqe->status == AW_WC_SUCCESS && cqe->op != AW_OP_WRITE_IMM && cqe->byte_len > recv->len)
 		world_fail(end->world, "%c: %u octets in a receive of %u", end->name, cqe->byte_len,
 			   recv->len);
+	check_refused(end, cqe);
 	for (unsigned int i = 0; i < recv->sink_count; i++) {
 		memory_accept(end->world, &recv->sink[i], end->conn->untrusted);
 		memory_release(&recv->sink[i]);

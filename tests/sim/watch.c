@@ -10,6 +10,7 @@
 /* A segment's header, read at the offsets of RFC 5041 4.2 and 4.3. */
 struct segment {
 	bool tagged, last;
+	bool announces; /* the bit of RFC 5040's reserved ones that docs/extensions.md uses */
 	unsigned int opcode;
 	uint32_t stag, inv, qn, msn, mo;
 	uint64_t to;
@@ -29,9 +30,12 @@ static uint64_t be64(const uint8_t *p)
 
 static bool segment_read(const uint8_t *p, size_t len, struct segment *seg)
 {
-	if (len < 2 || (p[0] & 0x3f) != 1 || (p[1] & 0xf0) != 0x40)
+	if (len < 2 || (p[0] & 0x3f) != 1 || (p[1] & 0xe0) != 0x40)
 		return false;
-	*seg = (struct segment){ .tagged = p[0] & 0x80, .last = p[0] & 0x40, .opcode = p[1] & 15 };
+	*seg = (struct segment){ .tagged = p[0] & 0x80,
+				 .last = p[0] & 0x40,
+				 .announces = p[1] & 0x10,
+				 .opcode = p[1] & 15 };
 	if (len < (seg->tagged ? 14u : 18u))
 		return false;
 	if (seg->tagged) {
@@ -177,6 +181,8 @@ static void check_payload(struct end *end, const struct segment *seg, struct wr 
 {
 	struct watch *watch = &end->watch;
 
+	if (seg->announces != (wr->op == AW_OP_WRITE_IMM))
+		wrong(end, "another Write has an Immediate", seg);
 	if (is_write(wr->op) && wr->len &&
 	    (seg->stag != wr->stag || seg->to != wr->to + watch->off))
 		wrong(end, "Write to another place", seg);
@@ -305,6 +311,8 @@ static void check_order(struct end *end, const struct segment *seg)
 
 	if (end->watch.terminated)
 		wrong(end, "FPDU behind the Terminate", seg);
+	if (seg->announces && seg->opcode != 0)
+		wrong(end, "a reserved bit is set", seg);
 	if (seg->tagged != (seg->opcode == 0 || seg->opcode == 2))
 		wrong(end, "wrong DDP model", seg);
 	else if (!seg->tagged && (seg->qn != qn || seg->msn != end->watch.msn[qn] + 1))

@@ -31,6 +31,7 @@ static void rdmap_ctrl__octets(void **state)
 	assert_int_equal(rdmap_ctrl(RDMAP_SEND), 0x43);
 	assert_int_equal(rdmap_ctrl(RDMAP_TERMINATE), 0x47);
 	assert_int_equal(rdmap_ctrl(RDMAP_ATOMIC_RESP), 0x4b);
+	assert_int_equal(rdmap_ctrl(RDMAP_WRITE) | RDMAP_CTRL_IMM, 0x50);
 }
 
 /* Every opcode with every model and queue: exactly the figures' combinations pass. */

@@ -76,6 +76,71 @@ static void write_imm__completes_a_receive(void **state)
 	}
 }
 
+static void expect_receive_status(struct core_end *end, uint64_t wr_id, enum aw_wc_status status)
+{
+	const struct core_cqe *c = core_cqe(end);
+
+	assert_non_null(c);
+	assert_int_equal(c->queue, AW_RQ);
+	assert_int_equal(c->cqe.wr_id, wr_id);
+	assert_int_equal(c->cqe.status, status);
+}
+
+/* As on InfiniBand, the receive that it would have completed fails; of a Write without one none does. */
+static void write_imm__refused_fails_its_receive(void **state)
+{
+	static const struct {
+		enum aw_op op;
+		uint32_t len;
+		enum aw_wc_status status;
+	} cases[] = {
+		{ AW_OP_WRITE_IMM, 20, AW_WC_LOC_ACCESS_ERR },
+		{ AW_OP_WRITE_IMM, 40000, AW_WC_LOC_ACCESS_ERR },
+		{ AW_OP_WRITE, 20, AW_WC_WR_FLUSH_ERR },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct core_pair *pair = extended_pair(1448);
+		struct aw_swqe *wqe = core_wr(&pair->a, cases[i].op, 0, cases[i].len);
+
+		core_recv(&pair->b, 7, 0, 4);
+		core_recv(&pair->b, 8, 0, 4);
+		wqe->stag = 0xbad;
+		aw_qp_post(&pair->a.qp);
+		core_pump(pair);
+		expect_receive_status(&pair->b, 7, cases[i].status);
+		expect_receive_status(&pair->b, 8, AW_WC_WR_FLUSH_ERR);
+		assert_null(core_cqe(&pair->b));
+		assert_int_equal(pair->b.qp.error, AW_E_DDP_TAGGED_STAG);
+		core_pair_destroy(pair);
+	}
+}
+
+/* Without a receive there is none that fails; without the agreement the bit says nothing. */
+static void write_imm__refused_without_a_receive_or_agreement(void **state)
+{
+	struct core_pair *pair = extended_pair(1448);
+	struct aw_swqe *wqe = core_wr(&pair->a, AW_OP_WRITE_IMM, 0, 20);
+	struct ddp_hdr hdr = core_tagged(RDMAP_WRITE, 0xbad, 0);
+	struct core_end *end = core_responder();
+
+	(void)state;
+	wqe->stag = 0xbad;
+	aw_qp_post(&pair->a.qp);
+	core_pump(pair);
+	assert_int_equal(pair->b.logged, 0);
+	assert_int_equal(pair->b.qp.error, AW_E_DDP_TAGGED_STAG);
+	core_pair_destroy(pair);
+
+	core_recv(end, 7, 0, 4);
+	hdr.ulp_ctrl |= RDMAP_CTRL_IMM;
+	core_inject(end, &hdr, core_data, 4);
+	aw_qp_abort(&end->qp, AW_OK);
+	expect_receive_status(end, 7, AW_WC_WR_FLUSH_ERR);
+	core_end_destroy(end);
+}
+
 static void send_imm__completes_a_receive(void **state)
 {
 	static const uint32_t lens[] = { 0, 1, 40000 };
@@ -402,6 +467,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(write_imm__completes_a_receive),
+		cmocka_unit_test(write_imm__refused_fails_its_receive),
+		cmocka_unit_test(write_imm__refused_without_a_receive_or_agreement),
 		cmocka_unit_test(send_imm__completes_a_receive),
 		cmocka_unit_test(imm__inline_and_unsignalled),
 		cmocka_unit_test(immediate_in__not_agreed_on),

@@ -76,8 +76,8 @@ static void write_imm__octets(void **state)
 	(void)state;
 	post(end, AW_OP_WRITE_IMM, 2000, 0);
 	post(end, AW_OP_WRITE_IMM, 0, AW_WR_SOLICITED);
-	expect_segment(end, 0x40, false, 0, end->qp.mulpdu - DDP_TAGGED_LEN);
-	expect_segment(end, 0x40, true, 0, 2000 - (end->qp.mulpdu - DDP_TAGGED_LEN));
+	expect_segment(end, 0x50, false, 0, end->qp.mulpdu - DDP_TAGGED_LEN);
+	expect_segment(end, 0x50, true, 0, 2000 - (end->qp.mulpdu - DDP_TAGGED_LEN));
 	assert_int_equal(end->logged, 0); /* not before its Immediate */
 	expect_immediate(end, RDMAP_IMM, 1, 2000);
 	core_expect_sq(end, AW_OP_WRITE_IMM, AW_WC_SUCCESS);

@@ -69,6 +69,23 @@ static void write__refused_by_the_peer(void **state)
 	two_destroy(&t);
 }
 
+/* The receive that it would have completed fails; the program learns that a peer did what it may not. */
+static void write_imm__refused_here(void **state)
+{
+	struct two t;
+
+	two_connect(&t, *state);
+	walker_recv(&t.b, 1);
+	walker_recv(&t.b, 2);
+	t.b.mr->rkey ^= 0x55;
+	walker_post(&t.a, IBV_WR_RDMA_WRITE_WITH_IMM, 64, &t.b);
+	walker_sent(&t.a, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(walker_received(&t.b, IBV_WC_LOC_ACCESS_ERR).wr_id, 1);
+	assert_int_equal(walker_received(&t.b, IBV_WC_WR_FLUSH_ERR).wr_id, 2);
+	t.b.mr->rkey ^= 0x55;
+	two_destroy(&t);
+}
+
 /* Those before it are there, as they say. */
 static void write__refused_behind_good_ones(void **state)
 {
@@ -225,6 +242,7 @@ int main(void)
 		WITH(write__completes_when_the_peer_has_it),
 		WITH(write__each_is_there_when_it_completes),
 		WITH(write__refused_by_the_peer),
+		WITH(write_imm__refused_here),
 		WITH(write__refused_behind_good_ones),
 		WITH(send__receive_is_bad),
 		WITH(send__receive_never_comes),
