@@ -10,8 +10,8 @@ enum {
 	MAGIC = 0, /* 4 octets */
 	VERSION = 4,
 	ANSWER = 5,
-	ABILITIES = 6,
-	RESERVED = 7, /* zero; ignored */
+	RESERVED = 6, /* zero; ignored */
+	ABILITIES = 7,
 	INCARNATION = 8,
 	SRC_QPN = 12, /* the upper octet of each is zero */
 	DST_QPN = 16,

@@ -12,7 +12,7 @@
 
 /* docs/roce-persona.md: QP 0x123456 at ::ffff:192.0.2.1, in its third RTR, calls QP 0xabcdef. */
 static const uint8_t octets[PAIR_LEN] = {
-	'a',  'w',  'R', 'C', 1, 0, 1, 0, 0, 0, 0, 3, 0,    0x12, 0x34, 0x56, 0, 0xab,
+	'a',  'w',  'R', 'C', 1, 0, 0, 1, 0, 0, 0, 3, 0,    0x12, 0x34, 0x56, 0, 0xab,
 	0xcd, 0xef, 0,	 0,   0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192,	0,    2, 1,
 };
 
@@ -55,8 +55,8 @@ static void pair_get__more_octets_are_a_later_version_s(void **state)
 
 	(void)state;
 	memcpy(p, octets, sizeof(octets));
-	p[6] = 0xfe; /* abilities of a later version */
-	p[7] = 0xff; /* reserved: not looked at */
+	p[7] = 0xfe; /* abilities of a later version */
+	p[6] = 0xff; /* reserved: not looked at */
 	assert_true(pair_get(p, sizeof(p), &pair));
 	assert_false(pair.keeps);
 }
