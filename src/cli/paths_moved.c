@@ -34,10 +34,25 @@ const char *aw_paths_moved(const char *path, char to[PATH_MAX])
 	return len < PATH_MAX ? to : path;
 }
 
+/*
+ * Functions of which libc keeps an older version: before glibc 2.36 dlsym finds that one, and the
+ * older realpath refuses to allocate its result. Other machines have had one version from the start.
+ */
+static const struct {
+	const char *name, *version;
+} renewed[] = {
+	{ "realpath", "GLIBC_2.3" },
+};
+
 void *aw_paths_next(const char *name)
 {
-	void *found = dlsym(RTLD_NEXT, name);
+	void *found = NULL;
 
+	for (size_t i = 0; i < sizeof(renewed) / sizeof(renewed[0]); i++)
+		if (!strcmp(name, renewed[i].name))
+			found = dlvsym(RTLD_NEXT, name, renewed[i].version);
+	if (!found)
+		found = dlsym(RTLD_NEXT, name);
 	if (!found)
 		abort(); /* libc lacks a call that the program was linked with */
 	return found;
