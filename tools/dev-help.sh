@@ -34,6 +34,9 @@ usage: ./dev COMMAND [ARGUMENTS]
   package                  Debian packages of the work tree in build/package: the command, its libraries, the
                            headers, the kernel module's sources for DKMS
   package wheel            a wheel of the command and the libraries for pip, and its sdist, in build/package
+  release [MACHINE ...]    for amd64 and arm64 an archive, a wheel and Debian packages that need glibc 2.35 alone, with the
+                           sources, an SBOM and the sums, in build/dist; in Debian 12; the same sources make the
+                           same bytes
   lint [--fix]             format, include arrows, locks, freestanding, size, tags, words, paths, licence, version
   rfc [--quiet] [RFC ...]  every MUST of the RFCs, the code that keeps it and the test; fails on a hole
   fuzz [TARGET] [SECONDS]  fuzz one target, or each in turn (default 60 seconds)

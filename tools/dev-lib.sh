@@ -256,6 +256,13 @@ install_engines() {
 	"$pip" install numpy >>build/logs/engines.log 2>&1 || say "not here: numpy; see build/logs/engines.log"
 }
 
+# What git tracks or would track, but for the texts of the RFCs, which Debian's rules hold to be unfree.
+package_sources() {
+	git ls-files -co --exclude-standard -- . ':!docs/rfc/text' | while read -r file; do
+		[ ! -f "$file" ] || echo "$file"
+	done
+}
+
 # Debian's packages for another machine, in build/arch. Debian 13 is the first release that has riscv64.
 build_sysroot() {
 	local suite=bookworm

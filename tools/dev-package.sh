@@ -1,13 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Packages of the work tree as it is, in build/package: Debian's, or a wheel and the sdist it is built from.
 
-# What git tracks or would track, but for the texts of the RFCs, which Debian's rules hold to be unfree.
-package_sources() {
-	git ls-files -co --exclude-standard -- . ':!docs/rfc/text' | while read -r file; do
-		[ ! -f "$file" ] || echo "$file"
-	done
-}
-
 package_copy_sources() {
 	rm -rf "$1"
 	mkdir -p "$1"

@@ -193,6 +193,10 @@ make_packages() {
 	./dev package
 	./dev package wheel
 	fetch_wheelhouse
+	./dev release amd64
+	watched build/logs/spdx.log build/wheel-tools/bin/pip install spdx-tools || say "not here: spdx-tools"
+	rm -rf build/package/release
+	cp -r build/dist build/package/release
 	refresh_package_lists
 	for suite in bookworm trixie; do
 		say "making a root of Debian $suite, unless there is one"
