@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""examples/container and examples/github-action, as their files have it, without the services that they are for: what
-the Dockerfile does is done in a fresh Debian, and bwrap gives what the pods are given."""
+"""examples/container, as its files have it, without the services that they are for: what the Dockerfile does is done in a fresh Debian, and
+bwrap gives what the pods are given. test_ci.py has the examples for CI."""
 
 import errno
 import json
@@ -114,19 +114,3 @@ def test_sockets_programs_in_pods(debian):
         wait $!
         cat /tmp/heard""")
     assert told.endswith("heard\n"), told
-
-
-def steps(name):
-    loaded = yaml.safe_load((EXAMPLES / "github-action" / name).read_text())
-    listed = loaded["runs"]["steps"] if "runs" in loaded else loaded["jobs"]["rping"]["steps"]
-    return [step["run"] for step in listed if "run" in step]
-
-
-def test_the_action_and_the_workflow(debian):
-    """Each step is a shell of its own, which has what those before it have put into GITHUB_ENV."""
-    debian.run("touch /opt/environment")
-    for script in steps("action.yml") + steps("workflow.yml"):
-        told = debian.run("export PACKAGES=/run/files GITHUB_ENV=/opt/environment DEBIAN_FRONTEND=noninteractive\n"
-                          f"set -a; . $GITHUB_ENV; set +a\n{script}", network="host")
-    assert re.search("(?m)^ping data: rdma-ping-9:", told), told
-    assert "/anywarp" in debian.run("cat /opt/environment")
