@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""examples/container, as its files have it, without the services that they are for: what the Dockerfile does is done in a fresh Debian, and
-bwrap gives what the pods are given. test_ci.py has the examples for CI."""
+"""examples/container and .devcontainer, as their files have it, without the services that they are for: what a Dockerfile does is done in
+a fresh Debian, and bwrap gives what the pods are given. test_ci.py has the examples for CI."""
 
 import errno
 import json
@@ -13,7 +13,8 @@ import seccomp
 import yaml
 from conftest import LISTENS, PACKAGES
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
 # Of what the seccomp profile RuntimeDefault refuses, the calls that a library like ours might want.
 REFUSED = ["add_key", "bpf", "clone3", "io_uring_enter", "io_uring_register", "io_uring_setup", "kcmp", "keyctl", "mount",
            "name_to_handle_at", "open_by_handle_at", "perf_event_open", "pidfd_getfd", "process_madvise", "setns",
@@ -35,9 +36,14 @@ def refused():
         calls.export_bpf(file)
 
 
-def instructions():
-    text = (EXAMPLES / "container" / "Dockerfile").read_text().replace("\\\n", " ")
+def instructions(path=EXAMPLES / "container" / "Dockerfile"):
+    text = path.read_text().replace("\\\n", " ")
     return [line.split(maxsplit=1) for line in text.splitlines() if line and line[0] != "#"]
+
+
+def installs(debian, command):
+    """Alone, since its apt waits for no other test's."""
+    debian.run(f"export DEBIAN_FRONTEND=noninteractive; flock /var/cache/apt/archives sh -ec {shlex.quote(command)}", network="host")
 
 
 def documents():
@@ -67,9 +73,15 @@ def test_the_dockerfile_installs(debian):
             *sources, target = rest.split()
             debian.run(f"mkdir -p {target}; cd /run/files; cp {' '.join(sources)} {target}")
         elif word == "RUN":
-            debian.run(f"export DEBIAN_FRONTEND=noninteractive; {rest}", network="host")
+            installs(debian, rest)
     command = shlex.join(entry_point() + json.loads(dict(instructions())["CMD"]))
     assert "\nfail" not in debian.run(command)
+
+
+def test_mpi_and_perftest_are_in_the_image(debian):
+    """UCX shows the device, by the variables that the image sets."""
+    told = debian.run(f"export {dict(instructions())['ENV']}; command -v ib_write_bw mpirun; anywarp run --persona roce -- ucx_info -d")
+    assert "Device: anywarp0:1" in told, told
 
 
 @pytest.mark.parametrize("kind", ["Pod", "Job"])
@@ -114,3 +126,16 @@ def test_sockets_programs_in_pods(debian):
         wait $!
         cat /tmp/heard""")
     assert told.endswith("heard\n"), told
+
+
+def test_the_development_container_installs(debian):
+    """As devcontainer.json says; nothing is built there. It is of one release."""
+    if debian.suite != "bookworm":
+        pytest.skip("the container is of Debian 12")
+    told = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
+    path = ROOT / ".devcontainer" / told["build"]["dockerfile"]
+    for word, rest in instructions(path):
+        if word == "RUN":
+            installs(debian, rest)
+    assert dict(instructions(path))["USER"] == told["remoteUser"]
+    assert debian.run(f"id -un {told['remoteUser']}; su {told['remoteUser']} -c 'sudo -n id -u; cmake --version'").startswith("developer\n0\n")
