@@ -8,11 +8,17 @@
 static struct aw_real functions;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* POSIX has dlsym give a function as an object's pointer; the copy says so to the compiler. */
+/*
+ * Many functions of verbs have an older version, IBVERBS_1.0, with other structures; before glibc
+ * 2.36 dlsym finds that one. POSIX has dlsym give a function as an object's pointer; the copy says
+ * so to the compiler.
+ */
 static void function_find(void *member, const char *name)
 {
-	void *found = dlsym(RTLD_NEXT, name);
+	void *found = dlvsym(RTLD_NEXT, name, "IBVERBS_1.1");
 
+	if (!found)
+		found = dlsym(RTLD_NEXT, name);
 	memcpy(member, &found, sizeof(found));
 }
 
