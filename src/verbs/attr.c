@@ -9,6 +9,7 @@
 #include "verbs/guid.h"
 #include "verbs/limits.h"
 #include "verbs/sized.h"
+#include "verbs/stamp.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -101,6 +102,10 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
 	ibv_query_device(context, &now.orig_attr);
 	now.device_cap_flags_ex = now.orig_attr.device_cap_flags;
 	now.odp_caps = odp_caps();
+	now.completion_timestamp_mask = VB_STAMP_MASK;
+	now.hca_core_clock = VB_STAMP_KHZ;
+	now.cq_mod_caps.max_cq_count = UINT16_MAX;
+	now.cq_mod_caps.max_cq_period = UINT16_MAX;
 	now.max_dm_size = VB_DM_MAX;
 	now.phys_port_cnt_ex = now.orig_attr.phys_port_cnt;
 	vb_sized_write(attr, attr_size, &now, sizeof(now));

@@ -202,7 +202,9 @@ static void context_fill(struct vb_context *vb, struct ibv_device *device, int c
 	vb->verbs.sz = sizeof(vb->verbs);
 	vb->verbs.query_port = vb_query_port;
 	vb->verbs.query_device_ex = vb_query_device_ex;
+	vb->verbs.query_rt_values = vb_query_rt_values;
 	vb->verbs.create_cq_ex = vb_create_cq_ex;
+	vb->verbs.modify_cq = vb_modify_cq;
 	vb->verbs.create_qp_ex = vb_create_qp_ex;
 	vb->verbs.create_srq_ex = vb_create_srq_ex;
 	vb->verbs.alloc_td = vb_alloc_td;

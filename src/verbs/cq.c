@@ -4,6 +4,7 @@
 #include "verbs/cq.h"
 
 #include "net/base/io_now.h"
+#include "net/cq/moderation.h"
 #include "net/qp/cq_poll.h"
 #include "ring/lock.h"
 #include "verbs/ack.h"
@@ -12,13 +13,19 @@
 #include "verbs/fail.h"
 #include "verbs/limits.h"
 #include "verbs/pd.h"
+#include "verbs/stamp.h"
 #include "verbs/wc.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define WC_FLAGS_SUPPORTED ((uint64_t)IBV_WC_STANDARD_FLAGS)
+/* VLANs, flow tags and tags to match are of an Ethernet adapter's packets. */
+#define STAMPS                                           \
+	((uint64_t)IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
+	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+#define WC_FLAGS_SUPPORTED (IBV_WC_STANDARD_FLAGS | STAMPS)
 #define ATTR_SUPPORTED (IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)
+#define FLAGS_SUPPORTED (IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)
 
 enum {
 	POLL_BATCH = 16
@@ -49,25 +56,49 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	return ibv_cq_ex_to_cq(&cq->ibv);
 }
 
+static uint32_t flags_of(const struct ibv_cq_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+}
+
+/* EINVAL also for a PD that is no parent domain, as from adapters. */
+static int extended_check(const struct ibv_cq_init_attr_ex *attr)
+{
+	if (attr->comp_mask & ~(uint32_t)ATTR_SUPPORTED || attr->wc_flags & ~WC_FLAGS_SUPPORTED ||
+	    flags_of(attr) & ~(uint32_t)FLAGS_SUPPORTED)
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
+	    !(attr->parent_domain && vb_pd_is_parent(attr->parent_domain)))
+		return EINVAL;
+	return 0;
+}
+
+/* Only the wall clock's time is taken where only that is read, since it cannot be told exactly from the other clock's. */
+static void extend(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr)
+{
+	bool wall = (attr->wc_flags & STAMPS) == IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+
+	cq->single_threaded = flags_of(attr) & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	cq->aw.overwrites = flags_of(attr) & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+	cq->aw.stamped = attr->wc_flags & STAMPS;
+	cq->aw.stamp_clock = wall ? CLOCK_REALTIME : VB_STAMP_CLOCK;
+	vb_cq_ex_init(cq, attr->wc_flags);
+}
+
 struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
+	int err = extended_check(attr);
 	struct vb_cq *cq;
-	int err;
 
-	if (attr->comp_mask & ~(uint32_t)ATTR_SUPPORTED || attr->wc_flags & ~WC_FLAGS_SUPPORTED ||
-	    (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
-	     attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
-		err = EOPNOTSUPP;
-	else
+	if (!err)
 		err = cq_create(context, attr, &cq);
 	if (err) {
 		errno = err;
 		return NULL;
 	}
-	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS)
-		cq->single_threaded = attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
-	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && attr->parent_domain) {
+	extend(cq, attr);
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
 		cq->parent = attr->parent_domain;
 		vb_pd_get(cq->parent);
 		err = aw_cq_keep_in(&cq->aw, vb_pd_memory(cq->parent));
@@ -77,8 +108,19 @@ struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_ini
 		errno = err;
 		return NULL;
 	}
-	vb_cq_ex_init(cq);
 	return &cq->ibv;
+}
+
+int vb_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
+
+	if (!attr->attr_mask)
+		return vb_fail(EINVAL);
+	if (attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE)
+		return vb_fail(EOPNOTSUPP);
+	return vb_fail(aw_moderation_set(&vb_cq_of(cq)->aw, attr->moderate.cq_count,
+					 attr->moderate.cq_period));
 }
 
 int ibv_resize_cq(struct ibv_cq *cq, int cqe)
@@ -114,6 +156,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv_cq)
 	struct vb_ack comp = { &ibv_cq->mutex, &ibv_cq->cond, &ibv_cq->comp_events_completed };
 	struct vb_ack async = { &ibv_cq->mutex, &ibv_cq->cond, &ibv_cq->async_events_completed };
 
+	aw_moderation_end(&cq->aw);
 	if (cq->aw.channel)
 		aw_channel_forget(cq->aw.channel, &cq->aw.event);
 	aw_channel_forget(cq->aw.async, &cq->aw.async_error);

@@ -24,7 +24,7 @@ static inline struct vb_cq *vb_cq_of(struct ibv_cq *cq)
 	return (struct vb_cq *)cq;
 }
 
-/* Fills in the functions that poll an extended CQ. */
-void vb_cq_ex_init(struct vb_cq *cq);
+/* Fills in the functions that poll an extended CQ, and those of the time stamps that wc_flags ask for. */
+void vb_cq_ex_init(struct vb_cq *cq, uint64_t wc_flags);
 
 #endif

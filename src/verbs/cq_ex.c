@@ -5,6 +5,7 @@
 #include "ring/lock.h"
 #include "verbs/cq.h"
 #include "verbs/fail.h"
+#include "verbs/stamp.h"
 #include "verbs/wc.h"
 
 #include <errno.h>
@@ -111,7 +112,22 @@ static uint8_t read_zero_8(struct ibv_cq_ex *cq)
 	return 0;
 }
 
-void vb_cq_ex_init(struct vb_cq *cq)
+static uint64_t read_completion_ts(struct ibv_cq_ex *cq)
+{
+	return cq_of(cq)->current.stamp_ns;
+}
+
+static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ibv)
+{
+	struct vb_cq *cq = cq_of(ibv);
+
+	if (cq->aw.stamp_clock == CLOCK_REALTIME)
+		return cq->current.stamp_ns;
+	return vb_stamp_wallclock(cq->current.stamp_ns);
+}
+
+/* A time stamp that was not asked for has no function, as with an adapter. */
+void vb_cq_ex_init(struct vb_cq *cq, uint64_t wc_flags)
 {
 	cq->ibv.start_poll = start_poll;
 	cq->ibv.next_poll = next_poll;
@@ -126,4 +142,8 @@ void vb_cq_ex_init(struct vb_cq *cq)
 	cq->ibv.read_slid = read_zero_32;
 	cq->ibv.read_sl = read_sl;
 	cq->ibv.read_dlid_path_bits = read_zero_8;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+		cq->ibv.read_completion_ts = read_completion_ts;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+		cq->ibv.read_completion_wallclock_ns = read_completion_wallclock_ns;
 }

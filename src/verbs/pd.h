@@ -8,6 +8,7 @@
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct vb_td {
@@ -34,6 +35,12 @@ struct vb_pd {
 static inline struct vb_pd *vb_pd_of(struct ibv_pd *pd)
 {
 	return (struct vb_pd *)pd;
+}
+
+/* An import stands for another PD as well. */
+static inline bool vb_pd_is_parent(struct ibv_pd *pd)
+{
+	return vb_pd_of(pd)->base != vb_pd_of(pd) && !vb_pd_of(pd)->imported;
 }
 
 static inline const void *vb_pd_key(struct ibv_pd *pd)

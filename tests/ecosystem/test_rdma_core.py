@@ -107,7 +107,7 @@ def test_ibv_asyncwatch(scene):
 @only_roce
 @pytest.mark.parametrize("line", [
     "ibv_rc_pingpong", "ibv_rc_pingpong -e", "ibv_rc_pingpong -s 1000003 -n 50",
-    "ibv_rc_pingpong -N", "ibv_srq_pingpong -q 8", "ibv_srq_pingpong -e -q 16"])
+    "ibv_rc_pingpong -N", "ibv_rc_pingpong -t", "ibv_srq_pingpong -q 8", "ibv_srq_pingpong -e -q 16"])
 @pytest.mark.reports("overlap", "qp-destroyed", "wakeup-lost")
 def test_pingpong(scene, line):
     """-c compares every octet that came."""

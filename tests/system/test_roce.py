@@ -45,6 +45,14 @@ def test_pingpong(start, port, line):
     assert f"{COUNT} iters in " in output
 
 
+def test_pingpong_with_time_stamps(start, port):
+    """The client, which the output is of, receives every message: the shortest time between two is no longer than the mean."""
+    output = pair(start, port, f"ibv_rc_pingpong -t -g 0 -n {COUNT}")
+    longest, shortest, mean = (float(re.search(rf"{each} receive completion clock cycles = ([\d.]+)", output)[1])
+                               for each in ("Max", "Min", "Average"))
+    assert 0 < shortest <= mean <= longest < 60e9  # nanoseconds
+
+
 @pytest.mark.parametrize("gid", ["::ffff:127.0.0.1", "::1"])
 def test_pingpong_by_gid(start, port, gid):
     output = pair(start, port, f"ibv_rc_pingpong -c -g {gid_index(start, gid)} -n {COUNT}")

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The completion ring by itself: order, bounds, resize, overflow, arming.
+// The completion ring by itself: order, bounds, resize, overflow, arming, time stamps.
 #include "net/cq/cq.h"
 
+#include "base/clock.h"
 #include "net/qp/cq_poll.h"
 
 #include <errno.h>
@@ -12,6 +13,26 @@
 #include <cmocka.h>
 
 static struct aw_cq_user qp1, qp2;
+
+/* The clocks that the ring asks for. */
+static unsigned int clock_calls;
+static clockid_t clock_asked;
+
+int64_t __real_aw_now_ns(void);
+int64_t __wrap_aw_now_ns(void);
+int64_t __wrap_aw_clock_ns(clockid_t clock);
+
+int64_t __wrap_aw_now_ns(void)
+{
+	clock_calls++;
+	return __real_aw_now_ns();
+}
+
+int64_t __wrap_aw_clock_ns(clockid_t clock)
+{
+	clock_asked = clock;
+	return 1000 + clock_calls++;
+}
 
 static void push(struct aw_cq *cq, struct aw_cq_user *qp, uint64_t wr_id, uint32_t flags)
 {
@@ -132,6 +153,56 @@ static void arm__raises_once_and_solicited_only_for_solicited(void **state)
 	aw_channel_fini(&ch);
 }
 
+/* At the bound as over the wrap: the oldest CQE goes, and its send slot is free again. */
+static void push__overwrites_the_oldest_where_that_was_asked_for(void **state)
+{
+	struct aw_cq cq;
+	struct aw_cq_entry out[4];
+
+	(void)state;
+	qp1.unpolled = 0;
+	for (uint32_t capacity = 1; capacity <= 3; capacity++) {
+		assert_int_equal(aw_cq_init(&cq, capacity, NULL, NULL), 0);
+		cq.overwrites = true;
+		for (uint64_t i = 1; i <= 20; i++) {
+			push(&cq, &qp1, i, 0);
+			assert_int_equal(qp1.unpolled, i < capacity ? i : capacity);
+		}
+		assert_false(cq.overflowed);
+		assert_int_equal(aw_cq_poll(&cq, out, 4), capacity);
+		for (uint32_t i = 0; i < capacity; i++)
+			assert_int_equal(out[i].cqe.wr_id, 20 - capacity + 1 + i);
+		assert_int_equal(qp1.unpolled, 0);
+		aw_cq_fini(&cq);
+	}
+}
+
+static void stamp__only_where_it_was_asked_for(void **state)
+{
+	struct aw_cq cq;
+	struct aw_cq_entry out[4];
+
+	(void)state;
+	qp1.unpolled = 0;
+	assert_int_equal(aw_cq_init(&cq, 2, NULL, NULL), 0);
+	clock_calls = 0;
+	push(&cq, &qp1, 1, 0);
+	assert_int_equal(aw_cq_take(&cq, out, 4), 1);
+	assert_int_equal(clock_calls, 0);
+	cq.stamped = true;
+	cq.stamp_clock = CLOCK_MONOTONIC_RAW;
+	push(&cq, &qp1, 2, 0);
+	push(&cq, &qp1, 3, 0);
+	assert_int_equal(clock_asked, CLOCK_MONOTONIC_RAW);
+	assert_int_equal(clock_calls, 2);
+	assert_int_equal(aw_cq_resize(&cq, 4), 0);
+	assert_int_equal(aw_cq_take(&cq, out, 4), 2);
+	assert_int_equal(clock_calls, 2);
+	assert_int_equal(out[0].stamp_ns, 1000);
+	assert_int_equal(out[1].stamp_ns, 1001);
+	aw_cq_fini(&cq);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +212,8 @@ int main(void)
 		cmocka_unit_test(resize__keeps_what_waits),
 		cmocka_unit_test(forget__takes_only_its_own),
 		cmocka_unit_test(arm__raises_once_and_solicited_only_for_solicited),
+		cmocka_unit_test(push__overwrites_the_oldest_where_that_was_asked_for),
+		cmocka_unit_test(stamp__only_where_it_was_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

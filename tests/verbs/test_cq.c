@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // CQs and completion channels. Completions come from QPs in error, which flush what is posted.
-#include "fixture.h"
+#include "flusher.h"
 
 #include "../lib/proc.h"
 #include "../lib/until.h"
@@ -25,22 +25,6 @@ static bool readable(int fd)
 	return reported(fd) & POLLIN;
 }
 
-/* A QP that completes every receive at once. */
-static struct ibv_qp *flusher_make(struct fixture *f)
-{
-	struct ibv_qp *qp = qp_make(f);
-
-	assert_int_equal(qp_move(qp, IBV_QPS_ERR), 0);
-	return qp;
-}
-
-static void complete(struct ibv_qp *qp, uint64_t wr_id)
-{
-	struct ibv_recv_wr wr = { .wr_id = wr_id }, *bad;
-
-	assert_int_equal(ibv_post_recv(qp, &wr, &bad), 0);
-}
-
 static void create_cq__limits(void **state)
 {
 	struct fixture *f = *state;
@@ -60,26 +44,6 @@ static void create_cq__limits(void **state)
 	FAILS_WITH(EINVAL, ibv_create_cq(f->context, -1, NULL, NULL, 0));
 	FAILS_WITH(EINVAL, ibv_create_cq(f->context, 1, NULL, NULL, -1));
 	FAILS_WITH(EINVAL, ibv_create_cq(f->context, 1, NULL, NULL, f->context->num_comp_vectors));
-}
-
-static void create_cq_ex__flags(void **state)
-{
-	struct fixture *f = *state;
-	struct ibv_cq_init_attr_ex attr = { .cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS };
-	struct ibv_cq_ex *cq = ibv_create_cq_ex(f->context, &attr);
-
-	assert_non_null(cq);
-	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
-	attr.wc_flags = IBV_WC_EX_WITH_CVLAN;
-	FAILS_WITH(EOPNOTSUPP, ibv_create_cq_ex(f->context, &attr));
-	attr = (struct ibv_cq_init_attr_ex){ .cqe = 4, .comp_mask = 1 << 5 };
-	FAILS_WITH(EOPNOTSUPP, ibv_create_cq_ex(f->context, &attr));
-	attr = (struct ibv_cq_init_attr_ex){ .cqe = 4,
-					     .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
-					     .flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN };
-	FAILS_WITH(EOPNOTSUPP, ibv_create_cq_ex(f->context, &attr));
-	attr = (struct ibv_cq_init_attr_ex){ .cqe = 0 };
-	FAILS_WITH(EINVAL, ibv_create_cq_ex(f->context, &attr));
 }
 
 static void destroy_cq__busy_while_a_qp_uses_it(void **state)
@@ -363,42 +327,101 @@ static void destroy_cq__waits_for_acknowledgements(void **state)
 	destroy_waits(cq_destroy, cq, cq_ack, cq);
 }
 
-static void start_poll__reads_one_by_one(void **state)
+static uint64_t clock_now(clockid_t clock)
 {
-	struct fixture *f = *state;
-	struct ibv_cq_init_attr_ex cq_attr = { .cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS };
-	struct ibv_cq_ex *cq = ibv_create_cq_ex(f->context, &cq_attr);
-	struct ibv_qp_init_attr attr = qp_attr(f);
-	struct ibv_poll_cq_attr poll_attr = { 0 }, bad = { .comp_mask = 1 };
-	struct ibv_qp *qp;
+	struct timespec now;
 
-	attr.send_cq = attr.recv_cq = ibv_cq_ex_to_cq(cq);
-	qp = ibv_create_qp(f->pd, &attr);
-	assert_int_equal(qp_move(qp, IBV_QPS_ERR), 0);
-	assert_int_equal(ibv_start_poll(cq, &poll_attr), ENOENT);
-	assert_int_equal(ibv_start_poll(cq, &bad), EINVAL);
-	complete(qp, 1);
-	complete(qp, 2);
-	assert_int_equal(ibv_start_poll(cq, &poll_attr), 0);
-	assert_int_equal(cq->wr_id, 1);
-	assert_int_equal(cq->status, IBV_WC_WR_FLUSH_ERR);
-	assert_int_equal(ibv_wc_read_opcode(cq), IBV_WC_RECV);
-	assert_int_equal(ibv_wc_read_qp_num(cq), qp->qp_num);
-	assert_int_equal(ibv_wc_read_slid(cq) | ibv_wc_read_sl(cq) | ibv_wc_read_src_qp(cq), 0);
-	assert_int_equal(ibv_next_poll(cq), 0);
-	assert_int_equal(cq->wr_id, 2);
-	assert_int_equal(ibv_next_poll(cq), ENOENT);
-	ibv_end_poll(cq);
-	assert_int_equal(ibv_destroy_qp(qp), 0);
-	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	assert_int_equal(clock_gettime(clock, &now), 0);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void modify_cq__unsupported(void **state)
+static void moderate(struct ibv_cq *cq, uint16_t count, uint16_t period_us)
+{
+	struct ibv_modify_cq_attr attr = { .attr_mask = IBV_CQ_ATTR_MODERATE,
+					   .moderate = { count, period_us } };
+
+	assert_int_equal(ibv_modify_cq(cq, &attr), 0);
+}
+
+static void event_take(struct fixture *f)
+{
+	struct ibv_cq *cq;
+	void *cq_context;
+
+	assert_int_equal(ibv_get_cq_event(f->channel, &cq, &cq_context), 0);
+	assert_ptr_equal(cq, f->cq);
+	ibv_ack_cq_events(cq, 1);
+}
+
+static void modify_cq__attributes(void **state)
 {
 	struct fixture *f = *state;
-	struct ibv_modify_cq_attr attr = { .attr_mask = IBV_CQ_ATTR_MODERATE };
+	struct ibv_modify_cq_attr attr = { 0 };
 
+	assert_int_equal(ibv_modify_cq(f->cq, &attr), EINVAL);
+	attr.attr_mask = IBV_CQ_ATTR_MODERATE | 1 << 1;
 	assert_int_equal(ibv_modify_cq(f->cq, &attr), EOPNOTSUPP);
+	moderate(f->cq, 0, 0);
+	moderate(f->cq, UINT16_MAX, UINT16_MAX);
+}
+
+/* Neither the count's event nor the one behind it, which the period raises, is lost. */
+static void modify_cq__an_event_for_several(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp *qp = flusher_make(f);
+	uint64_t begun;
+
+	moderate(f->cq, 3, 20000);
+	assert_int_equal(ibv_req_notify_cq(f->cq, 0), 0);
+	for (uint64_t i = 0; i < 3; i++)
+		complete(qp, i);
+	assert_true(readable(f->channel->fd));
+	event_take(f);
+	assert_false(readable(f->channel->fd));
+	assert_int_equal(ibv_req_notify_cq(f->cq, 0), 0);
+	begun = clock_now(CLOCK_MONOTONIC);
+	complete(qp, 3);
+	until(readable(f->channel->fd));
+	assert_true(clock_now(CLOCK_MONOTONIC) - begun >= 20000 * 1000);
+	event_take(f);
+	moderate(f->cq, 0, 0);
+	assert_int_equal(ibv_req_notify_cq(f->cq, 0), 0);
+	complete(qp, 4);
+	assert_true(readable(f->channel->fd));
+	event_take(f);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+/* A thread that sleeps in ibv_get_cq_event is woken by the period, too. */
+static void modify_cq__wakes_a_sleeper(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_qp *qp = flusher_make(f);
+
+	moderate(f->cq, 1000, 2000);
+	fcntl(f->channel->fd, F_SETFL, fcntl(f->channel->fd, F_GETFL) & ~O_NONBLOCK);
+	for (uint64_t i = 0; i < 20; i++) {
+		assert_int_equal(ibv_req_notify_cq(f->cq, 0), 0);
+		complete(qp, i);
+		event_take(f);
+	}
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+/* With an event that waits for its period. */
+static void destroy_cq__while_an_event_waits(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_cq *cq = ibv_create_cq(f->context, 4, NULL, f->channel, 0);
+	struct ibv_qp *qp = flusher_on(f, cq);
+
+	moderate(cq, 10, UINT16_MAX);
+	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
+	complete(qp, 1);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_false(readable(f->channel->fd));
 }
 
 #define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
@@ -407,7 +430,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(create_cq__limits),
-		WITH(create_cq_ex__flags),
 		WITH(destroy_cq__busy_while_a_qp_uses_it),
 		WITH(destroy_comp_channel__busy_while_a_cq_uses_it),
 		WITH(destroy_comp_channel__while_a_thread_waits),
@@ -424,8 +446,10 @@ int main(void)
 		WITH(req_notify_cq__solicited_only_hears_errors),
 		WITH(destroy_cq__forgets_unread_events),
 		WITH(destroy_cq__waits_for_acknowledgements),
-		WITH(start_poll__reads_one_by_one),
-		WITH(modify_cq__unsupported),
+		WITH(modify_cq__attributes),
+		WITH(modify_cq__an_event_for_several),
+		WITH(modify_cq__wakes_a_sleeper),
+		WITH(destroy_cq__while_an_event_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,6 +85,10 @@ static void query_device_ex__same_as_query_device(void **state)
 	assert_memory_equal(&ex.orig_attr, &attr, sizeof(attr));
 	assert_int_equal(ex.phys_port_cnt_ex, 1);
 	assert_int_equal(ex.tm_caps.max_num_tags, 0);
+	assert_true(ex.completion_timestamp_mask == UINT64_MAX);
+	assert_int_equal(ex.hca_core_clock, 1000000);
+	assert_int_equal(ex.cq_mod_caps.max_cq_count, UINT16_MAX);
+	assert_int_equal(ex.cq_mod_caps.max_cq_period, UINT16_MAX);
 	assert_int_equal(ibv_query_device_ex(f->context, &input, &ex), EINVAL);
 }
 

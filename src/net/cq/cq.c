@@ -2,7 +2,9 @@
 // The ring under one lock. An overflow raises CQ_ERR and fails the QPs, whose settle looks for it.
 #include "net/cq/cq.h"
 
+#include "base/clock.h"
 #include "net/base/fork.h"
+#include "net/cq/moderation.h"
 #include "net/cq/sets.h"
 #include "ring/lock.h"
 
@@ -48,6 +50,7 @@ int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, 
 void aw_cq_fini(struct aw_cq *cq)
 {
 	assert(cq->qps_count == 0);
+	aw_moderation_end(cq);
 	if (cq->channel)
 		aw_channel_forget(cq->channel, &cq->event);
 	if (cq->async)
@@ -119,6 +122,21 @@ int aw_cq_resize(struct aw_cq *cq, uint32_t capacity)
 	return moved ? 0 : EINVAL;
 }
 
+/* Indices wrap where the ring does, so that index % capacity holds for every capacity. */
+static void wrap(struct aw_cq *cq) AW_REQUIRES(cq->lock)
+{
+	if (cq->head < cq->capacity)
+		return;
+	cq->head -= cq->capacity;
+	cq->tail -= cq->capacity;
+}
+
+/* The entry's SQ slot is free again. */
+static void give_slot(const struct aw_cq_entry *entry)
+{
+	atomic_fetch_sub_explicit(&entry->user->unpolled, 1, memory_order_relaxed);
+}
+
 int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 {
 	uint32_t received = 0;
@@ -130,17 +148,13 @@ int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 	while (n < max && cq->head != cq->tail) {
 		out[n] = *entry_at(cq, cq->head++);
 		if (out[n].queue == AW_SQ)
-			atomic_fetch_sub_explicit(&out[n].user->unpolled, 1, memory_order_relaxed);
+			give_slot(&out[n]);
 		else
 			received = 1;
 		n++;
 	}
 	atomic_fetch_add_explicit(&cq->pollers.takes, received, memory_order_relaxed);
-	/* Indices wrap where the ring does, so that index % capacity holds for every capacity. */
-	if (cq->head >= cq->capacity) {
-		cq->head -= cq->capacity;
-		cq->tail -= cq->capacity;
-	}
+	wrap(cq);
 	publish(cq);
 	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_relaxed);
 	aw_unlock(&cq->lock);
@@ -159,14 +173,24 @@ static void overflow(struct aw_cq *cq) AW_RELEASE(cq->lock)
 		aw_channel_raise(cq->async, &cq->async_error);
 }
 
-void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry)
+/* The program has promised that a CQE which it has not read when the CQ is full may be lost. */
+static void drop_oldest(struct aw_cq *cq) AW_REQUIRES(cq->lock)
 {
-	aw_lock(&cq->lock);
-	if (cq->tail - cq->head == cq->capacity) {
-		overflow(cq);
-		return;
-	}
-	*entry_at(cq, cq->tail++) = *entry;
+	const struct aw_cq_entry *oldest = entry_at(cq, cq->head++);
+
+	if (oldest->queue == AW_SQ)
+		give_slot(oldest);
+	wrap(cq);
+}
+
+/* The stamp is read under the lock, so that stamps have the order of the CQEs. */
+static void write_entry(struct aw_cq *cq, const struct aw_cq_entry *entry) AW_REQUIRES(cq->lock)
+{
+	struct aw_cq_entry *at = entry_at(cq, cq->tail++);
+
+	*at = *entry;
+	if (cq->stamped)
+		at->stamp_ns = (uint64_t)aw_clock_ns(cq->stamp_clock);
 	if (entry->queue == AW_SQ)
 		atomic_fetch_add_explicit(&entry->user->unpolled, 1, memory_order_relaxed);
 	/*
@@ -178,11 +202,34 @@ void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry)
 	publish(cq);
 	if (cq->stat)
 		aw_stat_set64(&cq->stat->cq.cqes, cq->cqes);
-	bool raise = cq->armed == AW_ARM_NEXT ||
-		     (cq->armed == AW_ARM_SOLICITED && (entry->cqe.flags & AW_WC_SOLICITED));
+}
 
+/* True when the CQE is an event, now; the CQ is not armed any more. */
+static bool take_arming(struct aw_cq *cq, const struct aw_cqe *cqe) AW_REQUIRES(cq->lock)
+{
+	bool raise = cq->armed == AW_ARM_NEXT ||
+		     (cq->armed == AW_ARM_SOLICITED && (cqe->flags & AW_WC_SOLICITED));
+
+	if (raise && cq->moderation && aw_moderation_holds(cq))
+		return false;
 	if (raise)
 		cq->armed = AW_ARM_NONE;
+	return raise;
+}
+
+void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry)
+{
+	aw_lock(&cq->lock);
+	if (cq->tail - cq->head == cq->capacity) {
+		if (!cq->overwrites) {
+			overflow(cq);
+			return;
+		}
+		drop_oldest(cq);
+	}
+	write_entry(cq, entry);
+	bool raise = take_arming(cq, &entry->cqe);
+
 	aw_unlock(&cq->lock);
 	if (raise && cq->channel)
 		aw_channel_raise(cq->channel, &cq->event);

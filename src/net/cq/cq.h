@@ -14,9 +14,11 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
 
 #define AW_CQE_MAX (4u << 20)
 
+struct aw_moderation;
 struct aw_uqp;
 
 /* A QP as its CQs know it, embedded in the QP. */
@@ -31,6 +33,7 @@ struct aw_cq_entry {
 	struct aw_cq_user *user; /* the entry goes when this QP is destroyed */
 	uint32_t qpn;
 	enum aw_queue queue;
+	uint64_t stamp_ns; /* when the CQ wrote it, by stamp_clock; only in a stamped CQ */
 };
 
 struct aw_cq {
@@ -42,6 +45,10 @@ struct aw_cq {
 	const struct aw_mem_source *memory; /* or NULL */
 	uint32_t number; /* of this process's CQs, for statistics */
 	union aw_stat_row *stat; /* its statistics, or NULL; written with lock */
+	/* set by the owner before a QP uses the CQ */
+	bool stamped; /* each CQE gets the time at which it is written; others cost no clock */
+	clockid_t stamp_clock;
+	bool overwrites; /* a full CQ loses its oldest CQE, and no event is raised */
 
 	/* guards the ring and arming, down to overflowed; atomics among these are read without it as well */
 	aw_mutex lock;
@@ -52,6 +59,7 @@ struct aw_cq {
 	_Atomic uint32_t ready; /* tail - head, for a look without the lock */
 	uint64_t cqes; /* that were ever added */
 	_Atomic int armed; /* enum aw_arm */
+	struct aw_moderation *moderation; /* net/cq/moderation.h; NULL: never had any */
 	_Atomic bool overflowed;
 
 	/* cq_poll.c */

@@ -16,14 +16,15 @@
 #include <sys/epoll.h>
 
 #define WATCH_MAX (1u << 18)
-#define MS_NS 1000000u
+#define US_NS 1000u
+#define MS_US 1000u
 #define LAST UINT32_C(0x80000000) /* bit of a serial: the watch was made by aw_watch_add_last */
 
 static struct aw_table table;
 static aw_mutex timer_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Each list holds durations of one power of two in the order of their deadlines. */
 TAILQ_HEAD(timer_list, aw_watch);
-static struct timer_list timers[32] AW_GUARDED_BY(timer_lock);
+static struct timer_list timers[64] AW_GUARDED_BY(timer_lock);
 /* only for the progress thread */
 static STAILQ_HEAD(, aw_after) afters = STAILQ_HEAD_INITIALIZER(afters);
 static uint32_t next_serial AW_GUARDED_BY(timer_lock);
@@ -188,10 +189,10 @@ static void unlist(struct aw_watch *w) AW_REQUIRES(timer_lock)
 }
 
 /* Durations are few and constant, so the place in a list is at or near its end. */
-static void list(struct aw_watch *w, uint32_t ms) AW_REQUIRES(timer_lock)
+static void list(struct aw_watch *w, uint64_t us) AW_REQUIRES(timer_lock)
 {
-	uint64_t deadline_ns = aw_now_ns() + (uint64_t)ms * MS_NS;
-	struct timer_list *among = &timers[31 - __builtin_clz(ms)];
+	uint64_t deadline_ns = aw_now_ns() + us * US_NS;
+	struct timer_list *among = &timers[63 - __builtin_clzll(us)];
 	struct aw_watch *before = TAILQ_LAST(among, timer_list);
 
 	while (before && before->deadline_ns > deadline_ns)
@@ -206,12 +207,17 @@ static void list(struct aw_watch *w, uint32_t ms) AW_REQUIRES(timer_lock)
 
 void aw_watch_deadline(struct aw_watch *w, uint32_t ms)
 {
+	aw_watch_deadline_us(w, (uint64_t)ms * MS_US);
+}
+
+void aw_watch_deadline_us(struct aw_watch *w, uint64_t us)
+{
 	bool earlier = false;
 
 	aw_lock(&timer_lock);
 	unlist(w);
-	if (ms > 0 && !w->ended) {
-		list(w, ms);
+	if (us > 0 && !w->ended) {
+		list(w, us);
 		earlier = wakes_ns == 0 || w->deadline_ns < wakes_ns;
 		if (earlier)
 			wakes_ns = w->deadline_ns;

@@ -77,6 +77,8 @@ void aw_watch_drop_passed(int fd);
  * replaces. Any thread.
  */
 void aw_watch_deadline(struct aw_watch *w, uint32_t ms);
+/* The same in microseconds. A kernel or sandbox without epoll_pwait2(2) rounds them up to milliseconds. */
+void aw_watch_deadline_us(struct aw_watch *w, uint64_t us);
 
 /* Ends the watch; does not close fd. Called once, by any thread, also from the handler itself. */
 void aw_watch_remove(struct aw_watch *w);
