@@ -71,6 +71,11 @@ static bool offers_host(const struct aw_mpa_local *local)
 	return local->host && local->extensions && !local->markers;
 }
 
+static bool takes_waits(const struct aw_mpa_local *local)
+{
+	return local->waits && local->extensions;
+}
+
 size_t aw_mpa_request(const struct aw_mpa_local *local, const void *pd, size_t pd_len, uint8_t *buf)
 {
 	bool enhanced = wants_enhanced(local);
@@ -86,6 +91,7 @@ size_t aw_mpa_request(const struct aw_mpa_local *local, const void *pd, size_t p
 			 (enhanced && local->extensions ? MPA_FLAG_EXT_OFFER : 0) |
 			 (enhanced && local->large_fpdus != AW_LARGE_OFF ? MPA_FLAG_LARGE_FPDUS
 									 : 0) |
+			 (enhanced && takes_waits(local) ? MPA_FLAG_EXT_WAITS : 0) |
 			 (enhanced && offers_host(local) ? MPA_FLAG_HOST : 0),
 		.revision = enhanced ? REVISION_ENHANCED : REVISION_PLAIN,
 	};
@@ -259,10 +265,35 @@ enum aw_setup aw_mpa_on_request(const struct aw_mpa_local *local, const struct m
 			   (request->flags & MPA_FLAG_HOST);
 		got.large_fpdus = local->large_fpdus != AW_LARGE_OFF &&
 				  (request->flags & MPA_FLAG_LARGE_FPDUS);
+		got.waits = got.extensions && local->waits && (request->flags & MPA_FLAG_EXT_WAITS);
 		negotiate_request(local, &enh, &got);
 	}
 	*result = got;
 	return AW_SETUP_OK;
+}
+
+/*
+ * A peer that sends the Request's flags back sends S as well, since a Request that takes waits is enhanced; and a Reply that
+ * agrees does not offer. So these flags are neither's.
+ */
+static const uint8_t wait_flags = MPA_FLAG_EXT_OFFER | MPA_FLAG_EXT_WAITS;
+
+size_t aw_mpa_wait(uint8_t *buf)
+{
+	const struct mpa_frame frame = {
+		.kind = MPA_REPLY,
+		.flags = wait_flags,
+		.revision = REVISION_ENHANCED,
+	};
+
+	return mpa_build(&frame, buf);
+}
+
+bool aw_mpa_is_wait(const struct aw_mpa_local *local, const struct mpa_frame *frame)
+{
+	return takes_waits(local) && wants_enhanced(local) && frame->kind == MPA_REPLY &&
+	       frame->revision == REVISION_ENHANCED && frame->flags == wait_flags &&
+	       frame->pd_len == 0;
 }
 
 size_t aw_mpa_reply(const struct aw_mpa_local *local, const struct aw_mpa_result *result,

@@ -27,6 +27,7 @@ struct aw_mpa_local {
 	bool extensions; /* offer, or agree to, RFC 7306 as docs/extensions.md has it */
 	enum aw_large_fpdus large_fpdus;
 	bool host; /* with extensions: offer, or agree to, a move into shared memory (docs/host-path.md) */
+	bool waits; /* with extensions: initiator: takes waits; responder: may send them (docs/extensions.md) */
 	bool ird_ord_ulp; /* ird and ord hold, but the ULPs agree on them: 0x3fff on the wire */
 };
 
@@ -49,6 +50,7 @@ struct aw_mpa_result {
 	bool host; /* likewise */
 	bool large_fpdus; /* both ends agree on FPDUs longer than a TCP segment */
 	bool large_any; /* this end sends them all the same: AW_LARGE_ANY */
+	bool waits; /* enhanced, responder: the initiator takes waits */
 	const uint8_t *pd; /* the ULP's private data; borrowed from the frame */
 	uint16_t pd_len;
 };
@@ -87,6 +89,13 @@ enum aw_setup aw_mpa_on_reply(const struct aw_mpa_local *local, const struct mpa
  */
 enum aw_setup aw_mpa_on_request(const struct aw_mpa_local *local, const struct mpa_frame *request,
 				struct aw_mpa_result *result);
+
+/*
+ * The wait: by it a responder tells an initiator that takes waits that its program has not answered yet. A frame of
+ * MPA_HDR_LEN octets. False for every frame where local takes none.
+ */
+size_t aw_mpa_wait(uint8_t *buf);
+bool aw_mpa_is_wait(const struct aw_mpa_local *local, const struct mpa_frame *frame);
 
 /* Writes the Reply (accept, or reject) that answers a request which came to result. */
 size_t aw_mpa_reply(const struct aw_mpa_local *local, const struct aw_mpa_result *result,

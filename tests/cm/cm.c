@@ -259,6 +259,11 @@ void cm_set_startup_ms(uint32_t ms)
 	bounds()->startup_ms = ms;
 }
 
+void cm_set_wait_ms(uint32_t ms)
+{
+	bounds()->wait_ms = ms;
+}
+
 void cm_set_lost_ms(uint32_t ms)
 {
 	bounds()->lost_ms = ms;
@@ -273,6 +278,7 @@ int cm_reset_bounds(void **state)
 {
 	(void)state;
 	cm_set_startup_ms(AW_CONN_STARTUP_MS);
+	cm_set_wait_ms(AW_CONN_WAIT_MS);
 	cm_set_lost_ms(AW_CONN_LOST_MS);
 	cm_set_timewait_ms(AW_TIMEWAIT_MS);
 	return 0;

@@ -82,13 +82,16 @@ void cm_expect_log(void (*fn)(void), const char *words);
 /* Shortens what start-up may take. */
 void cm_set_startup_ms(uint32_t ms);
 
+/* The same for the time until a peer is told that its Request is not answered yet. */
+void cm_set_wait_ms(uint32_t ms);
+
 /* The same for how long a peer may be silent though asked. */
 void cm_set_lost_ms(uint32_t ms);
 
 /* The same for the time from DISCONNECTED to TIMEWAIT_EXIT. */
 void cm_set_timewait_ms(uint32_t ms);
 
-/* All three are what users have: cmocka's setup of a test that may follow one which shortened them. */
+/* All are what users have: cmocka's setup of a test that may follow one which shortened them. */
 int cm_reset_bounds(void **state);
 
 #endif

@@ -22,6 +22,7 @@ static struct aw_mpa_local draw_local(struct bytes *b)
 		.ord = bits & 0x80 ? bytes_u16(b) & MPA_IRD_ORD_NONE : bytes_u8(b),
 		.extensions = ird & 1,
 		.large_fpdus = (enum aw_large_fpdus)(ird >> 3 & 3) % 3,
+		.waits = ird & 8,
 		.ird_ord_ulp = (ird & 6) == 6,
 	};
 }
@@ -58,6 +59,8 @@ static void check_initiator(const struct aw_mpa_local *local, const struct mpa_f
 	struct aw_mpa_result r;
 
 	memset(&r, 0, sizeof(r));
+	FUZZ_CHECK(!aw_mpa_is_wait(local, frame) ||
+		   (local->waits && local->extensions && frame->kind == MPA_REPLY));
 	if (aw_mpa_on_reply(local, frame, &r) != AW_SETUP_OK || r.rejected)
 		return;
 	FUZZ_CHECK(frame->kind == MPA_REPLY);
@@ -99,6 +102,7 @@ static void check_responder(struct bytes *b, const struct aw_mpa_local *local,
 	FUZZ_CHECK(frame->kind == MPA_REQUEST && r.revision <= local->revision);
 	FUZZ_CHECK(!r.extensions || (local->extensions && r.enhanced));
 	FUZZ_CHECK(!r.large_fpdus || (local->large_fpdus && r.enhanced));
+	FUZZ_CHECK(!r.waits || (r.extensions && local->waits));
 	FUZZ_CHECK(!r.p2p || (r.rtr <= 7 && r.rtr));
 	FUZZ_CHECK(!local->crc || r.crc);
 	FUZZ_CHECK(r.ird <= local->ird || (r.rtr & MPA_RTR_READ));
@@ -121,8 +125,13 @@ static void check_pair(struct bytes *b)
 	FUZZ_CHECK(mpa_parse(buf, len, &frame, &used) == MPA_PARSE_OK && used == len);
 	if (aw_mpa_on_request(&second, &frame, &far) != AW_SETUP_OK)
 		return;
+	FUZZ_CHECK(far.waits == (far.extensions && first.waits && second.waits));
+	len = aw_mpa_wait(buf);
+	FUZZ_CHECK(mpa_parse(buf, len, &frame, &used) == MPA_PARSE_OK && used == len);
+	FUZZ_CHECK(!far.waits || aw_mpa_is_wait(&first, &frame));
 	len = aw_mpa_reply(&second, &far, false, NULL, 0, buf);
 	FUZZ_CHECK(mpa_parse(buf, len, &frame, &used) == MPA_PARSE_OK && used == len);
+	FUZZ_CHECK(!aw_mpa_is_wait(&first, &frame));
 	if (aw_mpa_on_reply(&first, &frame, &near) != AW_SETUP_OK)
 		return;
 	FUZZ_CHECK(near.extensions == far.extensions);

@@ -12,6 +12,7 @@ SO_ATTACH_FILTER, SO_RCVBUFFORCE = 26, 33
 BUFFER_OCTETS = 32 * 2**20
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
 REJECTED = 0x20  # of a Reply's flags
+WAIT = 0x06  # the flags of a frame that is no Reply yet (docs/extensions.md)
 KEY_OCTETS = 16
 REQUEST, REPLY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
 # Of a Start frame of revision 1, what anywarp tells anywarp (src/xsock/stream/msg.h): two octets, then bits.
@@ -109,7 +110,8 @@ class Tap:
             self.requests.setdefault(target, set()).add((source, tcp[4:8]))
             if is_of_a_record(octets):
                 self.records.setdefault(target, set()).add((source, tcp[4:8]))
-        elif key == REPLY and len(octets) > KEY_OCTETS and not octets[KEY_OCTETS] & REJECTED:
+        elif key == REPLY and len(octets) > KEY_OCTETS and not octets[KEY_OCTETS] & REJECTED \
+                and octets[KEY_OCTETS] != WAIT:
             self.replies.setdefault(source, set()).add((target, tcp[4:8]))
 
     def note_octets(self, source, target, flags, number, octets):

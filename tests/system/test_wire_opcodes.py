@@ -17,7 +17,7 @@ BASE_OPCODES, ALL_OPCODES = set(range(8)), set(range(12))
 # No marker in an FPDU, one, several; and several FPDUs in a message.
 SIZES = "1,500,4000,70000"
 # Flags that neither RFC 5044 nor RFC 6581 gives a meaning, and those of docs/extensions.md.
-FREE_FLAGS, OFFERED, AGREED, LARGE, LARGE_ALONE = 0x0F, 0x04, 0x02, 0x08, 0x09
+FREE_FLAGS, OFFERED, AGREED, LARGE, LARGE_ALONE = 0x0F, 0x06, 0x02, 0x08, 0x09
 
 
 def exchange(start, wire, port, policies=("", ""), steps=BASE_STEPS, sizes="1,500,1500",

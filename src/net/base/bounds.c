@@ -8,6 +8,8 @@
 
 struct aw_bounds aw_bounds = {
 	.startup_ms = AW_CONN_STARTUP_MS,
+	.wait_ms = AW_CONN_WAIT_MS,
+	.waits_max = AW_CONN_WAITS_MAX,
 	.lost_ms = AW_CONN_LOST_MS,
 	.half_open_max = AW_HALF_OPEN_MAX,
 	.young_ms = AW_HALF_OPEN_YOUNG_MS,

@@ -15,6 +15,14 @@
 #define AW_CONN_STARTUP_MS 10000
 
 /*
+ * A responder whose program has not answered a Request lets an initiator that takes waits (docs/extensions.md) know
+ * of it whenever so much time has passed: half of AW_CONN_STARTUP_MS, for which the initiator then waits anew, so that
+ * a late thread costs no connection. InfiniBand's rdma_cm waits for minutes, too; ten of them, because every wait ends.
+ */
+#define AW_CONN_WAIT_MS 5000
+#define AW_CONN_WAITS_MAX 120
+
+/*
  * A peer that acknowledges nothing for so long is lost, whether this end sends bytes, probes a
  * closed window (net/qp/lost.h), or, when neither is under way, sends TCP's keep-alive probes,
  * which begin after half of this time. iWARP adapters probe too; TCP alone would take a quarter of
@@ -55,6 +63,8 @@
 
 struct aw_bounds {
 	_Atomic uint32_t startup_ms; /* AW_CONN_STARTUP_MS */
+	_Atomic uint32_t wait_ms; /* AW_CONN_WAIT_MS */
+	_Atomic uint32_t waits_max; /* AW_CONN_WAITS_MAX */
 	_Atomic uint32_t lost_ms; /* AW_CONN_LOST_MS */
 	_Atomic uint32_t half_open_max; /* AW_HALF_OPEN_MAX */
 	_Atomic uint32_t young_ms; /* AW_HALF_OPEN_YOUNG_MS */

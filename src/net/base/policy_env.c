@@ -61,6 +61,7 @@ int aw_policy_local(struct aw_mpa_local *local)
 	local->extensions = policy.extensions;
 	local->large_fpdus = policy.large_fpdus;
 	local->host = host_path != OFF;
+	local->waits = true;
 	local->ird_ord_ulp = policy.ird_ord_ulp;
 	return 0;
 }

@@ -270,8 +270,8 @@ static void make_reply(struct aw_conn *c, bool reject, const void *pd, size_t pd
 }
 
 /*
- * The socket has taken nothing before the Reply, so it takes the Reply whole or the connection is
- * lost.
+ * The socket has taken nothing before the Reply but a few waits, so it takes the Reply whole or the connection
+ * is lost.
  */
 static int send_reply(void *arg, int fd)
 {

@@ -306,6 +306,21 @@ static void judge_reply(struct aw_conn *c, uint8_t asked) AW_REQUIRES(c->lock)
 	}
 }
 
+/* The peer's program will answer, perhaps: the Reply has its time anew. */
+static void take_wait(struct aw_conn *c) AW_REQUIRES(c->lock)
+{
+	if (c->waits >= aw_bounds.waits_max) {
+		fail(c, ETIMEDOUT,
+		     "the peer has said too often that its program has not accepted yet");
+		return;
+	}
+	if (c->waits++ == 0)
+		aw_log(AW_LOG_INFO, "connection waits on peer %s: its program has not accepted yet",
+		       aw_addr_text(&c->info.peer).text);
+	c->in.done = 0;
+	aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
+}
+
 static void step_reply(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	uint8_t asked = c->info.result.revision;
@@ -321,6 +336,10 @@ static void step_reply(struct aw_conn *c) AW_REQUIRES(c->lock)
 			c->info.next_revision = next_revision(
 				c, aw_attempt_closed(asked, c->again, c->in.done), asked);
 		fail_frame(c, io);
+		return;
+	}
+	if (aw_mpa_is_wait(&c->local, &frame)) {
+		take_wait(c);
 		return;
 	}
 	setup = aw_mpa_on_reply(&c->local, &frame, &c->info.result);
@@ -452,10 +471,29 @@ static void step_request(struct aw_conn *c) AW_REQUIRES(c->lock)
 		return;
 	}
 	setup = aw_mpa_on_request(&c->local, &frame, &c->info.result);
-	if (setup == AW_SETUP_OK)
-		conclude(c, AW_CONN_DECIDING, AW_CONN_REQUEST);
-	else
+	if (setup != AW_SETUP_OK) {
 		fail_setup(c, setup, &frame);
+		return;
+	}
+	conclude(c, AW_CONN_DECIDING, AW_CONN_REQUEST);
+	if (c->info.result.waits)
+		aw_watch_deadline(&c->watch, aw_bounds.wait_ms);
+}
+
+/*
+ * The peer learns that this end lives. A socket that has no room has none for the Reply either; that is found out when the
+ * program answers.
+ */
+static void send_wait(struct aw_conn *c) AW_REQUIRES(c->lock)
+{
+	uint8_t frame[MPA_HDR_LEN];
+	size_t len = aw_mpa_wait(frame);
+	ssize_t sent = aw_send_now(c->fd, frame, len);
+
+	if (sent > 0 && (size_t)sent < len)
+		fail(c, ECONNRESET, "the peer takes no bytes: is its program stopped?");
+	else if (++c->waits < aw_bounds.waits_max)
+		aw_watch_deadline(&c->watch, aw_bounds.wait_ms);
 }
 
 static void step_decide(struct aw_conn *c) AW_REQUIRES(c->lock)
@@ -503,6 +541,8 @@ static void step(struct aw_conn *c, uint32_t events) AW_REQUIRES(c->lock)
 			steps[c->state](c);
 	} else if (c->state == AW_CONN_REFUSED || c->state == AW_CONN_WAITING) {
 		connect_again(c);
+	} else if (c->state == AW_CONN_DECIDING) {
+		send_wait(c);
 	} else if (waits[c->state].deadline && is_patient(c)) {
 		log_waits(c);
 	} else if (waits[c->state].deadline) {

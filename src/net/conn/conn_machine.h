@@ -9,11 +9,13 @@
 //                         127 ms in all
 // SENDING        active   the socket has not taken all of the         AWAIT_REPLY
 //                         Request
-// AWAIT_REPLY    active   the Reply is due within 10 s (see below)    READY
+// AWAIT_REPLY    active   the Reply is due within 10 s (see below),   READY
+//                         10 s more with each wait of the peer
 // READY          active   the peer accepted; the QP may take the      OVER
 //                         socket
 // AWAIT_REQUEST  passive  the Request is due within 10 s (see below)  DECIDING
-// DECIDING       passive  the program has the Request; no deadline    OVER
+// DECIDING       passive  the program has the Request; no deadline,   OVER
+//                         but a wait for the peer every 5 s
 // OVER           both     failed, rejected, answered, or taken by
 //                         the QP
 //
@@ -55,6 +57,7 @@ struct aw_conn {
 	enum aw_conn_state state;
 	bool destroyed;
 	uint32_t refusals;
+	uint32_t waits; /* that were sent or received */
 	struct aw_turn turn; /* guarded by net/conn/order.c's lock */
 	int fd; /* -1: given away or closed */
 	struct aw_frame_buf in; /* the peer's frame; info.result.pd points into it */

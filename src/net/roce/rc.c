@@ -417,5 +417,6 @@ int aw_rc_mpa_local(struct aw_mpa_local *local)
 	local->revision = 2;
 	local->p2p = true;
 	local->ird_ord_ulp = false;
+	local->waits = false; /* a call that is not answered is repeated instead */
 	return err;
 }
