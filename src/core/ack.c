@@ -15,7 +15,7 @@ uint64_t aw_ack_reached(const struct aw_qp *qp, const struct aw_swqe *wqe)
 
 static bool is_wanted(const struct aw_qp *qp, const struct aw_swqe *wqe)
 {
-	bool signaled = qp->sig_all || (wqe->flags & AW_WR_SIGNALED);
+	bool signaled = qp->sig_all || qp->tells_each || (wqe->flags & AW_WR_SIGNALED);
 
 	/* An unsignalled WR still needs its slot back in time; a queue that halts is drained without another post. */
 	return signaled || qp->sq_halts || aw_sq_count(&qp->sq) > qp->sq.capacity / 2;

@@ -20,6 +20,8 @@ static void complete_send(struct aw_qp *qp, const struct aw_swqe *wqe, enum aw_w
 		.byte_len = wqe->op == AW_OP_READ || aw_op_is_atomic(wqe->op) ? wqe->len : 0,
 	};
 
+	if (qp->tells_each)
+		qp->ops->wr_completed(qp->ctx, wqe, status);
 	if (status == AW_WC_SUCCESS && !qp->sig_all && !(wqe->flags & AW_WR_SIGNALED))
 		return;
 	if (status != AW_WC_SUCCESS) {

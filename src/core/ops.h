@@ -67,6 +67,12 @@ struct aw_ops {
 	void *(*stash_get)(void *ctx, size_t len);
 	void (*stash_put)(void *ctx, void *memory);
 
+	/*
+	 * Called for a QP with tells_each where a WR of its SQ completes, also for an unsignalled one, of which complete is not
+	 * called. NULL where no QP has it.
+	 */
+	void (*wr_completed)(void *ctx, const struct aw_swqe *wqe, enum aw_wc_status status);
+
 	/* Folds octets into a raw CRC32c register (see wire/crc32c.h). */
 	uint32_t (*crc32c)(uint32_t crc, const void *data, size_t len);
 };

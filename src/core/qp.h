@@ -132,6 +132,7 @@ struct aw_qp {
 	const void *recv_pd;
 	bool srq;
 	bool sig_all; /* set by the driver after init: every WR is signalled */
+	bool tells_each; /* set by the driver at any time: it is told of every WR that completes */
 	bool copies; /* set by the driver after init: no payload is lent to TCP */
 	bool posts_early; /* set by the driver after init: WRs posted in IDLE wait for the start */
 	bool acks; /* set by the driver before the start: see core/ack.h */

@@ -198,7 +198,7 @@ static bool is_peer_awaited(const struct aw_qp *qp)
 	for (uint32_t i = qp->sq.head; i != qp->sq.next; i++) {
 		const struct aw_swqe *wqe = aw_sq_at(&qp->sq, i);
 
-		if (qp->sig_all || wqe->flags & AW_WR_SIGNALED ||
+		if (qp->sig_all || qp->tells_each || wqe->flags & AW_WR_SIGNALED ||
 		    !aw_op_is_one_way((enum aw_op)wqe->op))
 			return true;
 	}

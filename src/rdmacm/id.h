@@ -94,6 +94,9 @@ struct aw_cm_id {
 	struct aw_cm_event *_Atomic spare; /* for when memory is out; NULL: in use */
 	uint32_t events_acked;
 	_Atomic uint32_t events_taken; /* written under the channel's lock */
+	/* rdma_resolve_addrinfo: under way or not taken; and what it found, or NULL */
+	bool resolving;
+	struct rdma_addrinfo *resolved;
 	struct ibv_qp_init_attr *ep_attr;
 	/* the connection data of rdma_create_ep, which rdma_connect sends before the private data; or NULL */
 	uint8_t *ep_data;

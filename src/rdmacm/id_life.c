@@ -74,6 +74,7 @@ static void release(struct aw_cm_id *cm)
 		rdma_destroy_event_channel(cm->id.channel);
 	if (cm->engine_held)
 		aw_engine_put();
+	rdma_freeaddrinfo(cm->resolved);
 	free(cm->ep_attr);
 	free(cm->ep_data);
 	free(cm->spare);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 //
 // Calls that are newer than Debian 12's rdma-core (44), for binaries that were built with newer
-// headers. Service names are InfiniBand's, events of the program's own would need a field that the
-// older ABI lacks, and programs wait for rsockets with rpoll or the older epoll calls. The
-// functions read no argument.
+// headers. Programs wait for rsockets with rpoll or the older epoll calls. The functions read no
+// argument.
 #include "rdmacm/fail.h"
 
 static __attribute__((used)) int unsupported(void)
@@ -13,9 +12,6 @@ static __attribute__((used)) int unsupported(void)
 
 #define UNSUPPORTED __attribute__((alias("unsupported")))
 
-int rdma_query_addrinfo(void) UNSUPPORTED;
-int rdma_resolve_addrinfo(void) UNSUPPORTED;
-int rdma_write_cm_event(void) UNSUPPORTED;
 int repoll_create(void) UNSUPPORTED;
 int repoll_ctl(void) UNSUPPORTED;
 int repoll_wait(void) UNSUPPORTED;

@@ -18,6 +18,7 @@
 #define VB_SRQ_MAX 65536
 #define VB_PD_MAX 65536
 #define VB_AH_MAX 1048576
+#define VB_COUNTER_MAX 65536
 #define VB_COMP_VECTORS 1
 #define VB_PORT 1 /* the only port */
 /*

@@ -111,6 +111,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 		return vb_fail(EBUSY);
 	aw_uqp_listen(qp->uqp, AW_UQP_VERBS, NULL, NULL);
 	aw_uqp_destroy(qp->uqp);
+	vb_qp_counters_leave(qp);
 	for (int i = 0; i < VB_QP_SOURCES; i++) {
 		aw_channel_forget(async, &qp->source[i]);
 		taken += qp->source[i].taken;

@@ -14,6 +14,8 @@
 
 #define VB_QP_SOURCES 6 /* kinds of async events */
 
+struct vb_comp_cntr;
+
 struct vb_qp {
 	/* fixed after create */
 	/* begins with a whole struct ibv_qp; wr_start is NULL unless it is extended */
@@ -28,6 +30,8 @@ struct vb_qp {
 	 * others. While the core is IDLE it is the QP's state.
 	 */
 	_Atomic enum ibv_qp_state walked;
+
+	struct vb_comp_cntr *counters[AW_COUNTED]; /* NULL: none; guarded by the driver's QP lock */
 
 	struct aw_source source[VB_QP_SOURCES]; /* raised on the context's channel */
 
@@ -102,6 +106,9 @@ enum ibv_qp_state vb_qp_ud_state(struct vb_qp *qp);
 int vb_qp_attr_check(const struct ibv_qp_attr *attr, int mask);
 void vb_qp_attr_keep(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int mask);
 void vb_qp_access_grant(struct vb_qp *qp, unsigned int access);
+
+/* Called when the driver's QP is gone: its counters may be destroyed (comp_cntr.c). */
+void vb_qp_counters_leave(struct vb_qp *qp);
 
 /* Fills in the functions that build WRs. */
 void vb_qp_wr_init(struct vb_qp *qp);

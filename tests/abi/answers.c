@@ -12,6 +12,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_sa.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_cma.h>
 
 enum {
 	OURS,
@@ -44,14 +45,21 @@ static void find(void *const libs[2], const char *name, void *f[2])
 	}
 }
 
+// Ours may know a value that is newer than the system's library.
 static void compare_texts(void *const libs[2], const char *name)
 {
 	const char *(*f[2])(int);
 
 	find(libs, name, (void **)f);
-	for (int value = ENUM_FIRST; value <= ENUM_LAST; value++)
-		if (strcmp(f[OURS](value), f[THEIRS](value)))
+	for (int value = ENUM_FIRST; value <= ENUM_LAST; value++) {
+		const char *ours = f[OURS](value), *theirs = f[THEIRS](value);
+
+		if (!strcmp(theirs, "UNKNOWN EVENT") && !strncmp(ours, "RDMA_CM_EVENT_", 14) &&
+		    value > RDMA_CM_EVENT_TIMEWAIT_EXIT)
+			continue;
+		if (strcmp(ours, theirs))
 			differ(name, value);
+	}
 }
 
 static void compare_numbers(void *const libs[2], const char *name, int last)

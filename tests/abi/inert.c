@@ -63,38 +63,25 @@ static enum answer answer_1_0(const char *name)
 
 static enum answer answer_today(const char *name)
 {
-	static const char *const nothing[] = { "verbs_init_cq",	       "verbs_set_ops",
-					       "verbs_uninit_context", "__verbs_log",
-					       "ibv_free_buf",	       "ibv_dmabuf_heap_destroy",
-					       "ibv_dmabuf_heap_free", NULL };
+	static const char *const nothing[] = { "verbs_init_cq",
+					       "verbs_set_ops",
+					       "verbs_uninit_context",
+					       "__verbs_log",
+					       "ibv_dmabuf_heap_free",
+					       "ibv_dmabuf_heap_destroy",
+					       NULL };
 	static const char *const null[] = {
-		"verbs_open_device",	 "_verbs_init_and_alloc_context",  "ibv_alloc_buf",
-		"ibv_alloc_dmah",	 "ibv_create_comp_cntr",	   "ibv_reg_buf_mr",
+		"verbs_open_device",	 "_verbs_init_and_alloc_context",  "ibv_alloc_dmah",
 		"ibv_dmabuf_heap_alloc", "ibv_dmabuf_heap_cc_shared_init", NULL
 	};
 	static const char *const minus_one[] = { "ibv_read_ibdev_sysfs_file",
 						 "ibv_dm_export_dmabuf_fd",
-						 "ibv_export_buf_dmabuf_fd",
-						 "rdma_query_addrinfo",
-						 "rdma_resolve_addrinfo",
-						 "rdma_write_cm_event",
 						 "repoll_create",
 						 "repoll_ctl",
 						 "repoll_wait",
 						 NULL };
-	static const char *const error_number[] = { "execute_ioctl",
-						    "ibv_resolve_eth_l2_from_gid",
-						    "_ibv_query_comp_cntr_caps",
-						    "ibv_dealloc_dmah",
-						    "ibv_destroy_comp_cntr",
-						    "ibv_inc_comp_cntr",
-						    "ibv_inc_err_comp_cntr",
-						    "ibv_qp_attach_comp_cntr",
-						    "ibv_read_comp_cntr",
-						    "ibv_read_err_comp_cntr",
-						    "ibv_set_comp_cntr",
-						    "ibv_set_err_comp_cntr",
-						    NULL };
+	static const char *const error_number[] = { "execute_ioctl", "ibv_resolve_eth_l2_from_gid",
+						    "ibv_dealloc_dmah", NULL };
 
 	if (any_of(name, nothing) || starts(name, "verbs_register_driver_"))
 		return NOTHING;

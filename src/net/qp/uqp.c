@@ -75,6 +75,7 @@ static void init_queues(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	if (a->srq)
 		qp->core.recv_pd = a->srq->pd;
 	qp->core.sig_all = a->sig_all;
+	qp->core.tells_each = aw_counters_any(&qp->counters);
 	aw_stat_init(qp);
 }
 

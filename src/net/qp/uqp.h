@@ -16,6 +16,7 @@
 #include "core/qp.h"
 #include "core/rnr_wait.h"
 #include "net/base/fork.h"
+#include "net/cq/counter.h"
 #include "net/cq/cq.h"
 #include "net/cq/srq.h"
 #include "net/mr/mw.h"
@@ -126,6 +127,8 @@ struct aw_uqp {
 	aw_mutex lock;
 	struct aw_qp core;
 	struct aw_rq rq;
+
+	struct aw_counters counters;
 
 	/* The threads that serve the QP (net/qp/serving.h), and the sends that wait for their calls. */
 	struct aw_serving serving;

@@ -96,6 +96,8 @@ static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 
 	aw_held(&qp->lock);
 	aw_probe_complete(qp->qpn, queue, cqe);
+	if (queue != AW_SQ)
+		aw_counter_add(qp->counters.of[AW_COUNTED_RECV], cqe->status, cqe->byte_len);
 	aw_cq_push(queue == AW_SQ ? qp->attr.send_cq : qp->attr.recv_cq, &entry);
 }
 
@@ -111,6 +113,14 @@ static void stash_put(void *ctx, void *memory)
 	free(memory);
 }
 
+static void wr_completed(void *ctx, const struct aw_swqe *wqe, enum aw_wc_status status)
+{
+	struct aw_uqp *qp = ctx;
+
+	aw_held(&qp->lock);
+	aw_counter_add(aw_counters_sent(&qp->counters, (enum aw_op)wqe->op), status, wqe->len);
+}
+
 const struct aw_ops aw_uqp_ops = {
 	.mr_get = mr_get,
 	.mr_put = mr_put,
@@ -124,5 +134,6 @@ const struct aw_ops aw_uqp_ops = {
 	.complete = complete,
 	.stash_get = stash_get,
 	.stash_put = stash_put,
+	.wr_completed = wr_completed,
 	.crc32c = aw_crc32c,
 };

@@ -183,6 +183,8 @@ static void complete(struct aw_uqp *qp, struct aw_swqe *wqe, enum aw_wc_status s
 		.flags = status == AW_WC_SUCCESS ? 0 : AW_WC_SOLICITED,
 	};
 
+	if (qp->core.tells_each)
+		qp->core.ops->wr_completed(qp->core.ctx, wqe, status);
 	aw_ud_drop_handle(wqe);
 	qp->core.sq.head++;
 	qp->core.sq.next = qp->core.sq.head;
