@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Address handles of UD QPs, so of the roce persona alone. A GID is an IP address; a LID is this
-// host's, and leads to its loopback address.
+// Address handles of UD QPs, so of the roce persona alone. A GID is an IP address; a path without GRH
+// leads to this host's loopback address.
 #include "verbs/ah.h"
 
 #include "base/log.h"
@@ -64,7 +64,8 @@ static int ah_create(struct ibv_pd *pd, const struct ibv_ah_attr *attr, struct v
 	} else {
 		if (attr->dlid != VB_LID)
 			return refuse(
-				"a LID leads no further than this host: give a GID (is_global)");
+				"dlid is not 0, the LID of every Ethernet port: to another host leads a GID "
+				"(is_global, grh.dgid)");
 		aw_pair_loopback_gid(want.dst);
 		want.by_lid = true;
 	}

@@ -29,7 +29,7 @@
 #define VB_PORT_WIDTH 2 /* 4X */
 #define VB_PORT_SPEED 32 /* 25 Gb/s a lane */
 #define VB_PORT_RATE 1000 /* of all lanes, in units of 100 Mb/s */
-#define VB_LID 1 /* in the roce persona: this host */
+#define VB_LID 0 /* an Ethernet port has none */
 #define VB_GID_MAX 256 /* ibv_global_route.sgid_index is 8 bits wide */
 
 _Static_assert(VB_QP_MAX <= AW_QP_MAX, "the driver holds as many QPs as we promise");

@@ -57,13 +57,8 @@ int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port
 	now.active_mtu = gids->mtu;
 	vb_gids_put();
 	if (aw_persona_is_roce()) {
-		/*
-		 * The LID is for programs that exchange no GID: it is this host's, and leads to the loopback
-		 * address (net/roce/pair.h).
-		 */
 		uint32_t violations = aw_ud_qkey_violations();
 
-		now.lid = now.sm_lid = VB_LID;
 		now.port_cap_flags |= IBV_PORT_IP_BASED_GIDS;
 		now.flags = IBV_QPF_GRH_REQUIRED;
 		now.qkey_viol_cntr = violations < UINT16_MAX ? violations : UINT16_MAX;

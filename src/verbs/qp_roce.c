@@ -112,6 +112,31 @@ static int ends_by_gid(const struct ibv_global_route *grh, struct aw_pair *pair)
 	return 0;
 }
 
+/*
+ * A path without GRH: the program exchanges LIDs, and on Ethernet a port has none. The peer may still be of this host; a QP has its
+ * port from its creation on, so one of this host can be told from one of another before anything is sent.
+ */
+static int ends_by_lid(uint16_t dlid, struct aw_pair *pair)
+{
+	if (dlid != VB_LID) {
+		aw_log(AW_LOG_ERROR,
+		       "qp 0x%x: ah_attr.dlid is %u, and an ethernet port has no lid but %u: to another host leads a gid "
+		       "(ah_attr.is_global, grh.dgid; ibv_rc_pingpong: -g 0 at both ends)",
+		       pair->local.qpn, dlid, VB_LID);
+		return EINVAL;
+	}
+	if (!aw_qpn_is_of_host(pair->remote.qpn)) {
+		aw_log(AW_LOG_ERROR,
+		       "qp 0x%x: no process of this host has its peer, qp 0x%x, and " AW_QPN_NO_GRH
+		       "; ibv_rc_pingpong: -g 0 at both ends, qperf: -cm 1)",
+		       pair->local.qpn, pair->remote.qpn);
+		return EINVAL;
+	}
+	aw_pair_loopback_gid(pair->local.gid);
+	aw_pair_loopback_gid(pair->remote.gid);
+	return 0;
+}
+
 static int to_rtr(struct vb_qp *qp, const struct ibv_qp_attr *attr)
 {
 	const struct ibv_ah_attr *ah = &attr->ah_attr;
@@ -131,15 +156,8 @@ static int to_rtr(struct vb_qp *qp, const struct ibv_qp_attr *attr)
 		return 0;
 	if (ah->is_global) {
 		err = ends_by_gid(&ah->grh, &told.pair);
-	} else if (ah->dlid == VB_LID) {
-		aw_pair_loopback_gid(told.pair.local.gid);
-		aw_pair_loopback_gid(told.pair.remote.gid);
 	} else {
-		aw_log(AW_LOG_ERROR,
-		       "lid %u: a lid leads to this host alone, where it is %u; to another one leads "
-		       "a gid (ah_attr.is_global)",
-		       ah->dlid, VB_LID);
-		err = EINVAL;
+		err = ends_by_lid(ah->dlid, &told.pair);
 	}
 	return err ? err : aw_rc_tell(qp->uqp->rc, &told);
 }

@@ -10,7 +10,7 @@ with_cm = pytest.mark.program("perftest with -R")
 without_cm = pytest.mark.program("perftest without -R")
 without_cm_ud = pytest.mark.program("perftest without -R, UD")
 only_roce = pytest.mark.personas("roce")
-by_lid = pytest.mark.fails_between_hosts("qperf tells its peer a LID and no GID, and the LIDs of the roce persona are those of one host")
+by_lid = pytest.mark.fails_between_hosts("qperf tells its peer a LID and no GID, and without a GID a path leads to this host alone")
 
 LINES = ["ib_write_bw -s 65536 -n 500", "ib_read_bw -s 65536 -n 500", "ib_send_bw -s 65536 -n 500",
          "ib_write_lat -s 8 -n 500", "ib_read_lat -s 8 -n 500", "ib_send_lat -s 8 -n 500",

@@ -5,7 +5,10 @@
 #include "net/roce/qpn.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static void device__is_an_adapter_for_roce(void **state)
 {
@@ -22,7 +25,10 @@ static void device__is_an_adapter_for_roce(void **state)
 	assert_int_equal(ibv_query_port(f->context, 1, &port), 0);
 	assert_int_equal(port.state, IBV_PORT_ACTIVE);
 	assert_int_equal(port.link_layer, IBV_LINK_LAYER_ETHERNET);
-	assert_true(port.lid != 0);
+	assert_int_equal(port.lid, 0);
+	assert_int_equal(port.sm_lid, 0);
+	assert_int_equal(port.lmc, 0);
+	assert_true(port.flags & IBV_QPF_GRH_REQUIRED);
 	assert_true(port.active_mtu <= IBV_MTU_4096);
 	for (int i = 0; i < port.gid_tbl_len; i++) {
 		assert_int_equal(ibv_query_gid_ex(f->context, 1, (uint32_t)i, &entry, 0), 0);
@@ -102,6 +108,19 @@ static void modify_qp__steps_in_order(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
+/* A UDP port of the kernel's choice that nobody has any more. */
+static uint16_t port_that_is_free(void)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	socklen_t len = sizeof(any);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&any, sizeof(any)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&any, &len), 0);
+	close(fd);
+	return ntohs(any.sin_port);
+}
+
 #define RTR_REFUSES(field, value)                                            \
 	do {                                                                 \
 		struct ibv_qp_attr bad = walk_attr_rtr(&route, qp->qp_num);  \
@@ -128,6 +147,8 @@ static void modify_qp__values_out_of_range(void **state)
 	RTR_REFUSES(ah_attr.grh.sgid_index, (uint8_t)route_by(f, "::1").gid_index);
 	route = route_by_lid();
 	RTR_REFUSES(ah_attr.dlid, 77);
+	/* A peer that is not of this host. */
+	RTR_REFUSES(dest_qp_num, (uint32_t)port_that_is_free() << 8);
 	assert_int_equal(qp_state(qp), IBV_QPS_INIT);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }

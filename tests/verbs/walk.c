@@ -82,7 +82,7 @@ struct ibv_qp_attr walk_attr_rtr(const struct route *route, uint32_t qpn)
 		.rq_psn = 100,
 		.max_dest_rd_atomic = WALK_RD,
 		.min_rnr_timer = 12,
-		.ah_attr = { .dlid = 1, .port_num = 1 },
+		.ah_attr = { .port_num = 1 },
 	};
 
 	if (route->gid_index >= 0) {

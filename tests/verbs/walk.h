@@ -18,7 +18,7 @@ struct walker {
 	struct ibv_mr *mr; /* of memory, with all rights */
 };
 
-/* How a peer is reached: by a GID of the table, or (gid_index < 0) by the LID. */
+/* How a peer is reached: by a GID of the table, or (gid_index < 0) without one, by the LID. */
 struct route {
 	int gid_index;
 	union ibv_gid gid;

@@ -31,7 +31,7 @@ bool aw_reason_path(const char *what, const struct ibv_ah_attr *path,
 			why,
 			"%sgrh.dgid is zero: it has to be the peer's GID, which the two programs exchange",
 			what);
-	else if (ethernet && !path->is_global && (!path->dlid || path->dlid != port->lid))
+	else if (ethernet && !path->is_global)
 		aw_reason_set(
 			why,
 			"%sis_global is 0, but port %u is Ethernet, where a LID leads nowhere: RoCE needs is_global 1, grh.dgid, grh.sgid_index and grh.hop_limit",

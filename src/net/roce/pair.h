@@ -36,7 +36,7 @@ enum aw_pair_verdict {
 	AW_PAIR_REJECT, /* with the reason that aw_pair_match gives */
 };
 
-/* The GID of a loopback address, which stands for the LIDs of this host. */
+/* The GID of a loopback address, to which a path without GRH leads. */
 void aw_pair_loopback_gid(uint8_t gid[GID_LEN]);
 
 /* The address and the TCP port that lead to an end; port 0: the address alone. */

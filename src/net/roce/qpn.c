@@ -175,6 +175,22 @@ int aw_qpn_udp(uint32_t qpn)
 	return fd;
 }
 
+/* Each port of QP numbers holds the UDP port, too, and without SO_REUSEADDR, which makes the bind fail. */
+bool aw_qpn_is_of_host(uint32_t qpn)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET,
+				  .sin_port = htons(aw_qpn_port(qpn)),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return true;
+	bool taken = bind(fd, (struct sockaddr *)&in, sizeof(in)) != 0;
+
+	aw_close_now(fd);
+	return taken;
+}
+
 /*
  * Binds a socket to any address, of both families where the host has both. *port: 0 for any port,
  * whose number is then written.

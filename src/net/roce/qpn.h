@@ -8,6 +8,7 @@
 
 #include "net/conn/conn.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define AW_QPN_INDEX_BITS 8
@@ -40,6 +41,16 @@ uint32_t aw_qpn_ports(void);
  * host has both), valid until the number is given back; -1 when the number is not taken.
  */
 int aw_qpn_udp(uint32_t qpn);
+
+/*
+ * False when no process of this host, in the caller's network namespace, can have a QP of that number: its port is free.
+ * True where that cannot be known, or another program has the port.
+ */
+bool aw_qpn_is_of_host(uint32_t qpn);
+
+/* Of a peer that is not of this host, in the log; examples and a parenthesis follow. */
+#define AW_QPN_NO_GRH \
+	"a path without GRH leads to this host alone: the program gave a lid, where RoCE needs a gid (ah_attr.is_global, grh.dgid"
 
 static inline uint16_t aw_qpn_port(uint32_t qpn)
 {

@@ -30,7 +30,7 @@ struct aw_rc;
 struct aw_rc_told {
 	struct aw_pair pair;
 	uint16_t ird; /* inbound Reads and atomics at a time */
-	bool by_lid; /* the program has named no GID, which leads to this host */
+	bool by_lid; /* the path has no GRH: it leads to this host */
 };
 
 /* The attributes of the move to RTS. */

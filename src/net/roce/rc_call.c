@@ -170,7 +170,8 @@ static bool on_accepted(struct aw_rc *rc, struct aw_conn *conn, struct aw_rc_lit
 }
 
 /*
- * A QP has its port from its creation on, so a peer of this host answers. Said once a process: a program that exchanges LIDs
+ * A QP has its port from its creation on, so a peer of this host answers; ibv_modify_qp has refused a path without GRH to a port
+ * that nobody has, and here another program has it. Said once a process: a program that exchanges LIDs
  * does so for all its QPs.
  */
 static void tell_of_lid(const struct aw_rc *rc) AW_REQUIRES(rc->lock)
@@ -181,8 +182,8 @@ static void tell_of_lid(const struct aw_rc *rc) AW_REQUIRES(rc->lock)
 	    atomic_exchange_explicit(&told, true, memory_order_relaxed))
 		return;
 	aw_log(AW_LOG_ERROR,
-	       "qp 0x%x: no process of this host has its peer, qp 0x%x: a lid leads to this host alone; to another "
-	       "one leads a gid (ah_attr.is_global; ibv_rc_pingpong: -g 0 at both ends)",
+	       "qp 0x%x: no process of this host has its peer, qp 0x%x, and " AW_QPN_NO_GRH
+	       "; ibv_rc_pingpong: -g 0 at both ends, qperf: -cm 1)",
 	       rc->qp->qpn, rc->told.pair.remote.qpn);
 }
 

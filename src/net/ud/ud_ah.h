@@ -18,7 +18,7 @@ struct aw_ah {
 	uint8_t traffic_class;
 	uint8_t hop_limit; /* of multicast; 0: the system's own */
 	uint8_t sl;
-	bool by_lid; /* dst is the loopback address in place of this host's LID */
+	bool by_lid; /* a path without GRH: dst is the loopback address */
 };
 
 /* A copy of *from with one reference; NULL: out of memory. */

@@ -89,33 +89,16 @@ static bool is_too_long(struct aw_uqp *qp, const struct aw_swqe *wqe) AW_REQUIRE
 	return true;
 }
 
-/* A socket of this host's has the port, or it could be bound to. */
-static bool is_port_of_host(uint16_t port)
-{
-	struct sockaddr_in in = { .sin_family = AF_INET,
-				  .sin_port = htons(port),
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return true;
-	bool taken = bind(fd, (struct sockaddr *)&in, sizeof(in)) != 0;
-
-	aw_close_now(fd);
-	return taken;
-}
-
 /* Looks once for each QP: a program that exchanges LIDs has peers on other hosts, or has none. */
 static void look_for_lid(struct aw_uqp *qp, const struct aw_swqe *wqe) AW_REQUIRES(qp->lock)
 {
 	if (qp->ud->looked || !ah_of(wqe)->by_lid)
 		return;
 	qp->ud->looked = true;
-	if (!is_port_of_host(aw_qpn_port(wqe->stag)))
+	if (!aw_qpn_is_of_host(wqe->stag))
 		aw_log(AW_LOG_ERROR,
-		       "qp 0x%x: a ud datagram is lost: no process of this host has qp 0x%x, and a lid leads to this "
-		       "host alone; to another one leads a gid (ah_attr.is_global; ibv_ud_pingpong: -g 0 at both "
-		       "ends)",
+		       "qp 0x%x: a ud datagram is lost: no process of this host has qp 0x%x, and " AW_QPN_NO_GRH
+		       "; ibv_ud_pingpong: -g 0 at both ends)",
 		       qp->qpn, wqe->stag);
 }
 
