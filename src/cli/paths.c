@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Makes the files that programs were seen to look for: UCX wants a character device of the name
+// Makes what a kernel with a driver of the device would show: UCX wants a character device of the name
 // that libibverbs told, for which /dev/null does; pyverbs' tests want to know the network
-// interface; NCCL and others choose a GID by its type. The files stay when the program ends:
-// another of the same user, in the same network namespace and persona, uses the same ones.
+// interface; NCCL and others choose a GID by its type; ibstat, hwloc and monitors read the attributes. The files stay when
+// the program ends: another of the same user, in the same network namespace and persona, uses the same ones.
 #include "cli/paths.h"
 
 #include "cli/launch.h"
+#include "cli/paths_counters.h"
+#include "cli/paths_device.h"
 #include "cli/paths_gids.h"
+#include "cli/paths_tree.h"
+#include "cli/paths_verbs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +18,6 @@
 #include <ifaddrs.h>
 #include <limits.h>
 #include <net/if.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,23 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DEVICE "anywarp0"
-#define NET "sys/class/infiniband/" DEVICE "/device/net"
-#define PORT "sys/class/infiniband/" DEVICE "/ports/1"
-
-static bool directory(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static bool directory(const char *format, ...)
-{
-	char path[PATH_MAX];
-	va_list args;
-	int len;
-
-	va_start(args, format);
-	len = vsnprintf(path, sizeof(path), format, args);
-	va_end(args);
-	return len < (int)sizeof(path) && (mkdir(path, 0700) == 0 || errno == EEXIST);
-}
+#define NET PATHS_PARENT "/net"
 
 /* True when no other user can lead the program elsewhere through this directory. */
 static bool is_ours(const struct stat *dir)
@@ -82,25 +69,17 @@ static bool root_make(char root[PATH_MAX])
 
 	if (stat("/proc/self/ns/net", &net) != 0)
 		net.st_ino = 0;
-	len = snprintf(root, PATH_MAX - 7, "%s/anywarp-paths-%u-%llu%s", runtime ? runtime : "/tmp",
+	len = snprintf(root, PATH_MAX - 7, "%s/anywarp-sys-%u-%llu%s", runtime ? runtime : "/tmp",
 		       (unsigned int)geteuid(), (unsigned long long)net.st_ino,
 		       persona && !strcmp(persona, "roce") ? "-roce" : "");
 	if (len >= PATH_MAX - 7)
 		return false;
-	if (!directory("%s", root) || lstat(root, &made) != 0)
+	if ((mkdir(root, 0700) != 0 && errno != EEXIST) || lstat(root, &made) != 0)
 		return false;
 	if (is_ours(&made))
 		return true;
 	errno = EPERM;
 	return !runtime && mkdtemp(strcat(root, "-XXXXXX"));
-}
-
-static bool node_make(const char *root, const char *name)
-{
-	char path[PATH_MAX];
-	int len = snprintf(path, sizeof(path), "%s/dev/infiniband/%s", root, name);
-
-	return len < PATH_MAX && (symlink("/dev/null", path) == 0 || errno == EEXIST);
 }
 
 static bool is_usable(const struct ifaddrs *each)
@@ -127,7 +106,7 @@ static bool is_shown(const struct ifaddrs *all, const char *name)
 	return false;
 }
 
-static bool interfaces_make(const char *root)
+static bool interfaces_make(const struct paths_tree *tree)
 {
 	struct dirent *entry;
 	char net[PATH_MAX];
@@ -135,11 +114,11 @@ static bool interfaces_make(const char *root)
 	bool done = true;
 	DIR *dir;
 
-	if (snprintf(net, sizeof(net), "%s/" NET, root) >= PATH_MAX || getifaddrs(&all) != 0)
+	if (snprintf(net, sizeof(net), "%s" NET, tree->root) >= PATH_MAX || getifaddrs(&all) != 0)
 		return false;
 	for (const struct ifaddrs *each = all; each && done; each = each->ifa_next)
 		if (is_shown(all, each->ifa_name))
-			done = directory("%s/%s", net, each->ifa_name);
+			done = aw_paths_directory(tree, NET "/%s", each->ifa_name);
 
 	/* An earlier program may have been shown interfaces that are gone since. */
 	dir = done ? opendir(net) : NULL;
@@ -152,39 +131,100 @@ static bool interfaces_make(const char *root)
 	return dir != NULL;
 }
 
+/* A directory comes behind the one that it is in. */
+static const char *const directories[] = {
+	"/dev",
+	"/dev/infiniband",
+	"/sys",
+	"/sys/bus",
+	"/sys/bus/platform",
+	"/sys/class",
+	"/sys/class/infiniband",
+	"/sys/class/infiniband_mad",
+	"/sys/class/infiniband_verbs",
+	"/sys/devices",
+	"/sys/devices/platform",
+	PATHS_PARENT,
+	NET,
+	PATHS_PARENT "/infiniband",
+	PATHS_PARENT "/infiniband_verbs",
+	PATHS_VERBS,
+	PATHS_IB,
+	PATHS_IB "/ports",
+	PATHS_PORT,
+	PATHS_PORT "/counters",
+	PATHS_PORT "/gids",
+	PATHS_PORT "/gid_attrs",
+	PATHS_PORT "/gid_attrs/types",
+	PATHS_PORT "/gid_attrs/ndevs",
+	PATHS_PORT "/hw_counters",
+	PATHS_PORT "/pkeys",
+};
+
+static const struct {
+	const char *path, *target;
+} links[] = {
+	{ "/dev/infiniband/uverbs_" PATHS_DEVICE, "/dev/null" },
+	{ "/dev/infiniband/rdma_cm", "/dev/null" },
+	{ "/sys/class/infiniband/" PATHS_DEVICE,
+	  "../.." PATHS_BELOW_SYS "/infiniband/" PATHS_DEVICE },
+	{ "/sys/class/infiniband_verbs/uverbs_" PATHS_DEVICE,
+	  "../.." PATHS_BELOW_SYS "/infiniband_verbs/uverbs_" PATHS_DEVICE },
+	{ PATHS_PARENT "/subsystem", "../../../bus/platform" },
+	{ PATHS_IB "/device", "../../../" PATHS_PARENT_NAME },
+	{ PATHS_IB "/subsystem", "../../../../../class/infiniband" },
+	{ PATHS_VERBS "/device", "../../../" PATHS_PARENT_NAME },
+	{ PATHS_VERBS "/subsystem", "../../../../../class/infiniband_verbs" },
+};
+
+/* The counts of QPs that are gone stay when programs end, and are lost with the directory. */
+static bool totals_make(const struct paths_tree *tree)
+{
+	struct aw_totals totals = { .magic = AW_TOTALS_MAGIC };
+	char path[PATH_MAX], part[PATH_MAX], zero[AW_TOTALS_LEN - sizeof(totals)] = { 0 };
+	bool done;
+	FILE *file;
+
+	if (snprintf(path, sizeof(path), "%s/" AW_TOTALS_NAME, tree->root) >= PATH_MAX ||
+	    snprintf(part, sizeof(part), "%s/totals-%d", tree->root, (int)getpid()) >= PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return false;
+	}
+	if (access(path, R_OK | W_OK) == 0)
+		return true;
+	file = fopen(part, "we");
+	if (!file)
+		return false;
+	done = fwrite(&totals, sizeof(totals), 1, file) == 1 &&
+	       fwrite(zero, sizeof(zero), 1, file) == 1 && fchmod(fileno(file), 0600) == 0;
+	done = fclose(file) == 0 && done && (link(part, path) == 0 || errno == EEXIST);
+	(void)unlink(part);
+	return done;
+}
+
 static bool files_make(const char *root, const char *dir)
 {
-	static const char *const directories[] = {
-		"dev",
-		"dev/infiniband",
-		"sys",
-		"sys/class",
-		"sys/class/infiniband",
-		"sys/class/infiniband/" DEVICE,
-		"sys/class/infiniband/" DEVICE "/device",
-		NET,
-		"sys/class/infiniband/" DEVICE "/ports",
-		PORT,
-		PORT "/gids",
-		PORT "/gid_attrs",
-		PORT "/gid_attrs/types",
-		PORT "/gid_attrs/ndevs",
-	};
-	char port[PATH_MAX];
+	const struct paths_tree tree = { root };
+	static struct paths_verbs verbs;
 
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
-		if (!directory("%s/%s", root, directories[i]))
+		if (!aw_paths_directory(&tree, "%s", directories[i]))
 			return false;
-	return node_make(root, "uverbs_" DEVICE) && node_make(root, "rdma_cm") &&
-	       interfaces_make(root) && snprintf(port, sizeof(port), "%s/" PORT, root) < PATH_MAX &&
-	       aw_paths_gids(port, dir);
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+		if (!aw_paths_link(&tree, links[i].path, links[i].target))
+			return false;
+	/* Without a device the library tells the program why. */
+	aw_paths_verbs_read(dir, &verbs);
+	return totals_make(&tree) && interfaces_make(&tree) && aw_paths_device(&tree, &verbs) &&
+	       aw_paths_gids(&tree, &verbs);
 }
 
 bool aw_paths_export(const char *who, const char *dir)
 {
-	char root[PATH_MAX];
+	char root[PATH_MAX], plain[PATH_MAX];
 
-	if (!root_make(root) || !files_make(root, dir)) {
+	/* The library compares it with paths that have no links in them. */
+	if (!root_make(root) || !realpath(root, plain) || !files_make(strcpy(root, plain), dir)) {
 		fprintf(stderr,
 			"%s: cannot make the device's files in %s: %s: set XDG_RUNTIME_DIR to a "
 			"directory of yours\n",

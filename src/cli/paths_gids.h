@@ -3,12 +3,11 @@
 #ifndef CLI_PATHS_GIDS_H
 #define CLI_PATHS_GIDS_H
 
-#include <limits.h>
-#include <stdbool.h>
+#include "cli/paths_tree.h"
+#include "cli/paths_verbs.h"
 
-// Writes the table into the directory of the port, which holds gids, gid_attrs/types and
-// gid_attrs/ndevs, as the library in dir has them now. A reader finds the old file or the new one,
-// whole.
-__attribute__((warn_unused_result)) bool aw_paths_gids(const char *port, const char *dir);
+// Writes the table, whose directories are there.
+__attribute__((warn_unused_result)) bool aw_paths_gids(const struct paths_tree *tree,
+						       const struct paths_verbs *verbs);
 
 #endif

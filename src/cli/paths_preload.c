@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // libanywarp-paths.so: for programs that look for a device's files themselves. Preloaded by
-// `anywarp run`, it makes their calls with a path under /dev/infiniband or /sys/class/infiniband
-// look into the directory that ANYWARP_PATHS names, where paths.c has put the files. No other path
+// `anywarp run`, it makes their calls with a path of the device's files (paths_moved.c)
+// look into the directory that ANYWARP_PATHS names, where paths.c has put them. No other path
 // is touched, and a path is never changed for a call that writes, other than by open. The calls of
-// programs built with _FORTIFY_SOURCE or for an older libc are in paths_relatives.c.
+// programs built with _FORTIFY_SOURCE or for an older libc are in paths_relatives.c, those that go through directories in
+// paths_walk.c, others that take a path in paths_places.c.
 #define _GNU_SOURCE
 #include "cli/paths_preload.h"
 
@@ -55,7 +56,8 @@ EXPORT int openat(int dir, const char *path, int flags, ...)
 	mode_t mode;
 
 	MODE_BEHIND(flags, mode);
-	return aw_paths_opened(NEXT(openat)(dir, aw_paths_moved(path, to), flags, mode), path);
+	return aw_paths_opened(NEXT(openat)(dir, aw_paths_moved_at(dir, path, to), flags, mode),
+			       path);
 }
 
 EXPORT int openat64(int dir, const char *path, int flags, ...)
@@ -64,7 +66,8 @@ EXPORT int openat64(int dir, const char *path, int flags, ...)
 	mode_t mode;
 
 	MODE_BEHIND(flags, mode);
-	return aw_paths_opened(NEXT(openat64)(dir, aw_paths_moved(path, to), flags, mode), path);
+	return aw_paths_opened(NEXT(openat64)(dir, aw_paths_moved_at(dir, path, to), flags, mode),
+			       path);
 }
 
 static FILE *stream_opened(FILE *file, const char *path)
@@ -86,6 +89,20 @@ EXPORT FILE *fopen64(const char *path, const char *mode)
 	char to[PATH_MAX];
 
 	return stream_opened(NEXT(fopen64)(aw_paths_moved(path, to), mode), path);
+}
+
+EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream)
+{
+	char to[PATH_MAX];
+
+	return stream_opened(NEXT(freopen)(aw_paths_moved(path, to), mode, stream), path);
+}
+
+EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
+{
+	char to[PATH_MAX];
+
+	return stream_opened(NEXT(freopen64)(aw_paths_moved(path, to), mode, stream), path);
 }
 
 EXPORT DIR *opendir(const char *path)
@@ -110,6 +127,24 @@ EXPORT int scandir64(const char *path, struct dirent64 ***names,
 	char to[PATH_MAX];
 
 	return NEXT(scandir64)(aw_paths_moved(path, to), names, wanted, order);
+}
+
+EXPORT int scandirat(int dir, const char *path, struct dirent ***names,
+		     int (*wanted)(const struct dirent *),
+		     int (*order)(const struct dirent **, const struct dirent **))
+{
+	char to[PATH_MAX];
+
+	return NEXT(scandirat)(dir, aw_paths_moved_at(dir, path, to), names, wanted, order);
+}
+
+EXPORT int scandirat64(int dir, const char *path, struct dirent64 ***names,
+		       int (*wanted)(const struct dirent64 *),
+		       int (*order)(const struct dirent64 **, const struct dirent64 **))
+{
+	char to[PATH_MAX];
+
+	return NEXT(scandirat64)(dir, aw_paths_moved_at(dir, path, to), names, wanted, order);
 }
 
 EXPORT int stat(const char *path, struct stat *out)
@@ -144,21 +179,21 @@ EXPORT int fstatat(int dir, const char *path, struct stat *out, int flags)
 {
 	char to[PATH_MAX];
 
-	return NEXT(fstatat)(dir, aw_paths_moved(path, to), out, flags);
+	return NEXT(fstatat)(dir, aw_paths_moved_at(dir, path, to), out, flags);
 }
 
 EXPORT int fstatat64(int dir, const char *path, struct stat64 *out, int flags)
 {
 	char to[PATH_MAX];
 
-	return NEXT(fstatat64)(dir, aw_paths_moved(path, to), out, flags);
+	return NEXT(fstatat64)(dir, aw_paths_moved_at(dir, path, to), out, flags);
 }
 
 EXPORT int statx(int dir, const char *path, int flags, unsigned int mask, struct statx *out)
 {
 	char to[PATH_MAX];
 
-	return NEXT(statx)(dir, aw_paths_moved(path, to), flags, mask, out);
+	return NEXT(statx)(dir, aw_paths_moved_at(dir, path, to), flags, mask, out);
 }
 
 EXPORT int access(const char *path, int mode)
@@ -172,7 +207,7 @@ EXPORT int faccessat(int dir, const char *path, int mode, int flags)
 {
 	char to[PATH_MAX];
 
-	return NEXT(faccessat)(dir, aw_paths_moved(path, to), mode, flags);
+	return NEXT(faccessat)(dir, aw_paths_moved_at(dir, path, to), mode, flags);
 }
 
 EXPORT int euidaccess(const char *path, int mode)
@@ -200,19 +235,19 @@ EXPORT ssize_t readlinkat(int dir, const char *path, char *out, size_t size)
 {
 	char to[PATH_MAX];
 
-	return NEXT(readlinkat)(dir, aw_paths_moved(path, to), out, size);
+	return NEXT(readlinkat)(dir, aw_paths_moved_at(dir, path, to), out, size);
 }
 
 EXPORT char *realpath(const char *path, char *out)
 {
 	char to[PATH_MAX];
 
-	return NEXT(realpath)(aw_paths_moved(path, to), out);
+	return aw_paths_shown(NEXT(realpath)(aw_paths_moved(path, to), out));
 }
 
 EXPORT char *canonicalize_file_name(const char *path)
 {
 	char to[PATH_MAX];
 
-	return NEXT(canonicalize_file_name)(aw_paths_moved(path, to));
+	return aw_paths_shown(NEXT(canonicalize_file_name)(aw_paths_moved(path, to)));
 }

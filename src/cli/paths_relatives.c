@@ -73,21 +73,23 @@ EXPORT int __openat_2(int dir, const char *path, int flags)
 {
 	char to[PATH_MAX];
 
-	return aw_paths_opened(NEXT(__openat_2)(dir, aw_paths_moved(path, to), flags), path);
+	return aw_paths_opened(NEXT(__openat_2)(dir, aw_paths_moved_at(dir, path, to), flags),
+			       path);
 }
 
 EXPORT int __openat64_2(int dir, const char *path, int flags)
 {
 	char to[PATH_MAX];
 
-	return aw_paths_opened(NEXT(__openat64_2)(dir, aw_paths_moved(path, to), flags), path);
+	return aw_paths_opened(NEXT(__openat64_2)(dir, aw_paths_moved_at(dir, path, to), flags),
+			       path);
 }
 
 EXPORT char *__realpath_chk(const char *path, char *out, size_t room)
 {
 	char to[PATH_MAX];
 
-	return NEXT(__realpath_chk)(aw_paths_moved(path, to), out, room);
+	return aw_paths_shown(NEXT(__realpath_chk)(aw_paths_moved(path, to), out, room));
 }
 
 EXPORT ssize_t __readlink_chk(const char *path, char *out, size_t size, size_t room)
@@ -101,7 +103,7 @@ EXPORT ssize_t __readlinkat_chk(int dir, const char *path, char *out, size_t siz
 {
 	char to[PATH_MAX];
 
-	return NEXT(__readlinkat_chk)(dir, aw_paths_moved(path, to), out, size, room);
+	return NEXT(__readlinkat_chk)(dir, aw_paths_moved_at(dir, path, to), out, size, room);
 }
 
 EXPORT int __xstat(int version, const char *path, struct stat *out)
@@ -136,12 +138,12 @@ EXPORT int __fxstatat(int version, int dir, const char *path, struct stat *out, 
 {
 	char to[PATH_MAX];
 
-	return NEXT(__fxstatat)(version, dir, aw_paths_moved(path, to), out, flags);
+	return NEXT(__fxstatat)(version, dir, aw_paths_moved_at(dir, path, to), out, flags);
 }
 
 EXPORT int __fxstatat64(int version, int dir, const char *path, struct stat64 *out, int flags)
 {
 	char to[PATH_MAX];
 
-	return NEXT(__fxstatat64)(version, dir, aw_paths_moved(path, to), out, flags);
+	return NEXT(__fxstatat64)(version, dir, aw_paths_moved_at(dir, path, to), out, flags);
 }

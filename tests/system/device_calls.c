@@ -6,16 +6,26 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
+#include <ftw.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
-#define DIRECTORY "/sys/class/infiniband/anywarp0/ports/1/gids"
+#define CLASS "/sys/class/infiniband"
+#define PARENT "/sys/devices/platform/anywarp.00.0"
+#define DEVICE PARENT "/infiniband/anywarp0"
+#define DIRECTORY CLASS "/anywarp0/ports/1/gids"
 #define FILE_THERE DIRECTORY "/0"
 #define LINK_THERE "/dev/infiniband/uverbs_anywarp0"
 #define STAT_VERSION 1 // of x86-64; other machines take 0 as well
@@ -128,8 +138,123 @@ static void by_access(void)
 	told("eaccess", eaccess(FILE_THERE, R_OK) == 0);
 }
 
+/* Where a path begins in a directory that is open, or in the working directory. */
+static void by_relatives(void)
+{
+	int root = open("/", O_RDONLY | O_DIRECTORY), class = open(CLASS, O_RDONLY | O_DIRECTORY);
+	struct dirent **names = NULL;
+
+	told("openat_root", closed(openat(root, FILE_THERE + 1, O_RDONLY)));
+	told("openat_class", closed(openat(class, "anywarp0/ports/1/gids/0", O_RDONLY)));
+	told("fstatat_root", fstatat(root, FILE_THERE + 1, &out.file, 0) == 0);
+	told("faccessat_root", faccessat(root, FILE_THERE + 1, R_OK, 0) == 0);
+	told("scandirat_root", scandirat(root, DIRECTORY + 1, &names, NULL, alphasort) > 2);
+	told("dots", closed(open("/sys//class/./net/../infiniband/anywarp0/node_guid", O_RDONLY)));
+	told("link_and_dots",
+	     closed(open(CLASS "/anywarp0/device/../anywarp.00.0/numa_node", O_RDONLY)));
+	(void)closed(root);
+	(void)closed(class);
+}
+
+static void by_chdir(void)
+{
+	char here[PATH_MAX], *named;
+
+	told("chdir", chdir(CLASS "/anywarp0") == 0);
+	told("getcwd", getcwd(here, room) && !strcmp(here, DEVICE));
+	named = get_current_dir_name();
+	told("get_current_dir_name", named && !strcmp(named, DEVICE));
+	free(named);
+	told("chdir_relative", closed(open("ports/1/gids/0", O_RDONLY)));
+	told("chdir_stream", fopen("node_guid", "r") != NULL);
+	(void)!chdir("/sys/class");
+	told("chdir_class", closed(open("infiniband/anywarp0/node_guid", O_RDONLY)));
+	(void)!chdir("/");
+}
+
+static void by_names(void)
+{
+	char to[PATH_MAX] = "";
+	char *named = realpath(CLASS "/anywarp0/device", NULL);
+
+	told("realpath_device", named && !strcmp(named, PARENT));
+	free(named);
+	told("readlink_class", readlink(CLASS "/anywarp0", to, sizeof(to)) > 0 &&
+				       strstr(to, "../../devices/platform/anywarp.00.0/"));
+}
+
+static int seen_files, seen_wrong;
+
+static int on_file(const char *path, const struct stat *file, int kind, struct FTW *where)
+{
+	seen_files += kind == FTW_F && S_ISREG(file->st_mode);
+	seen_wrong += strncmp(path, DEVICE, strlen(DEVICE)) != 0 || path[where->base - 1] != '/';
+	return 0;
+}
+
+static int on_any(const char *path, const struct stat *file, int kind)
+{
+	(void)file;
+	seen_files += kind == FTW_F;
+	seen_wrong += strncmp(path, DIRECTORY, strlen(DIRECTORY)) != 0;
+	return 0;
+}
+
+static void by_walk(void)
+{
+	char *const paths[] = { CLASS "/anywarp0/ports", NULL };
+	FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	bool found = false;
+	FTSENT *entry;
+
+	told("nftw", nftw(DEVICE, on_file, 8, FTW_PHYS) == 0 && seen_files > 20 && !seen_wrong);
+	seen_files = 0;
+	told("ftw", ftw(DIRECTORY, on_any, 8) == 0 && seen_files > 0 && !seen_wrong);
+	while (walk && (entry = fts_read(walk)))
+		found |= entry->fts_info == FTS_F && !strcmp(entry->fts_name, "link_layer");
+	told("fts", found);
+	if (walk)
+		fts_close(walk);
+}
+
+static void by_glob(void)
+{
+	glob_t paths;
+	glob64_t paths64;
+
+	told("glob", glob(CLASS "/*/ports/*/gid[s]/0", 0, NULL, &paths) == 0 &&
+			     paths.gl_pathc == 1 && !strcmp(paths.gl_pathv[0], FILE_THERE));
+	told("glob64", glob64(CLASS "/any*/ports", 0, NULL, &paths64) == 0 &&
+			       !strcmp(paths64.gl_pathv[0], CLASS "/anywarp0/ports"));
+}
+
+/* As ls -l asks: there is no such attribute, but there is the file. */
+static void by_attributes(void)
+{
+	struct statvfs system;
+	struct statfs old;
+	char value[64];
+
+	told("getxattr",
+	     getxattr(FILE_THERE, "user.none", value, sizeof(value)) < 0 && errno != ENOENT);
+	told("lgetxattr",
+	     lgetxattr(FILE_THERE, "user.none", value, sizeof(value)) < 0 && errno != ENOENT);
+	told("listxattr", listxattr(FILE_THERE, value, sizeof(value)) >= 0 || errno != ENOENT);
+	told("llistxattr", llistxattr(FILE_THERE, value, sizeof(value)) >= 0 || errno != ENOENT);
+	told("statfs", statfs(FILE_THERE, &old) == 0);
+	told("statvfs", statvfs(FILE_THERE, &system) == 0);
+	told("pathconf", pathconf(DIRECTORY, _PC_NAME_MAX) > 0);
+	told("freopen", freopen(FILE_THERE, "r", stdin) != NULL);
+}
+
 int main(void)
 {
+	by_relatives();
+	by_chdir();
+	by_names();
+	by_walk();
+	by_glob();
+	by_attributes();
 	by_open();
 	by_stat();
 	by_link();

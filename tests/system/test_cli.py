@@ -375,7 +375,7 @@ def test_run_falls_back_where_the_directory_is_no_use(tmp_path, runtime):
     look = "test -c /dev/infiniband/uverbs_anywarp0 && echo $ANYWARP_PATHS"
     done = anywarp("run", "--persona", "roce", "--", "sh", "-c", look, **env)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("/tmp/anywarp-paths-")
+    assert done.stdout.startswith("/tmp/anywarp-sys-")
     assert not list(tmp_path.iterdir())
 
 
@@ -383,7 +383,7 @@ def test_run_falls_back_where_the_directory_is_no_use(tmp_path, runtime):
 def test_run_goes_where_nobody_was_before():
     """In /tmp, where somebody else had made the directory."""
     user = 61000 + os.getpid() % 2000
-    first = pathlib.Path(f"/tmp/anywarp-paths-{user}-{os.stat('/proc/self/ns/net').st_ino}")
+    first = pathlib.Path(f"/tmp/anywarp-sys-{user}-{os.stat('/proc/self/ns/net').st_ino}")
     first.mkdir(mode=0o700)
     second = None
     try:

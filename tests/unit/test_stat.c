@@ -5,6 +5,7 @@
 #include "net/stat/stat.h"
 
 #include "net/stat/stat_read.h"
+#include "net/stat/totals_layout.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -192,6 +193,82 @@ static void count_end__adds_up(void **state)
 	assert_int_equal(copy.head.terminates_received, 1);
 	free(copy.rows);
 	aw_stat_give(row);
+}
+
+/* The file that the environment of this process names, from main on. */
+static struct aw_totals *totals;
+static uint32_t totals_mark;
+
+static int totals_make(void **state)
+{
+	char root[] = "/tmp/anywarp-test-totals-XXXXXX", path[sizeof(root) + 16];
+	struct stat file;
+	union aw_stat_row *row;
+	int fd;
+
+	assert_non_null(mkdtemp(root));
+	snprintf(path, sizeof(path), "%s/" AW_TOTALS_NAME, root);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	assert_int_equal(ftruncate(fd, AW_TOTALS_LEN), 0);
+	assert_int_equal(fstat(fd, &file), 0);
+	totals = mmap(NULL, AW_TOTALS_LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(totals, MAP_FAILED);
+	close(fd);
+	totals->magic = AW_TOTALS_MAGIC;
+	totals_mark = (uint32_t)file.st_ino;
+	setenv("ANYWARP_PATHS", root, 1);
+
+	/* The first table maps it, and nothing needs its name from then on. */
+	(void)state;
+	row = aw_stat_take(AW_STAT_CQ, 0);
+	assert_non_null(row);
+	aw_stat_give(row);
+	return unlink(path) | rmdir(root);
+}
+
+static void give__leaves_what_a_qp_has_counted_to_the_totals(void **state)
+{
+	uint64_t begun = totals->begun, bytes = totals->count.out.bytes,
+		 fpdus = totals->count.in.fpdus;
+	union aw_stat_row *qp = aw_stat_take(AW_STAT_QP, 1), *cq = aw_stat_take(AW_STAT_CQ, 2);
+	struct aw_stat_copy copy;
+
+	(void)state;
+	qp->qp.count.out.bytes = 1000;
+	qp->qp.count.in.fpdus = 3;
+	cq->cq.cqes = 77;
+	assert_int_equal(aw_stat_read(getpid(), &copy), AW_STAT_READ);
+	assert_int_equal(copy.head.totals, totals_mark);
+	free(copy.rows);
+	aw_stat_give(cq);
+	assert_true(totals->begun == begun);
+	aw_stat_give(qp);
+	assert_true(totals->begun == begun + 1 && totals->ended == totals->begun);
+	assert_true(totals->count.out.bytes == bytes + 1000);
+	assert_true(totals->count.in.fpdus == fpdus + 3);
+}
+
+static void end_with_rows(union aw_stat_row *row)
+{
+	union aw_stat_row *qp = aw_stat_take(AW_STAT_QP, 1);
+
+	/* A row that the child has inherited is its parent's to leave. */
+	row->qp.count.out.bytes += 5000;
+	qp->qp.count.out.bytes = 70;
+	exit(0);
+}
+
+static void exit__leaves_what_the_qps_have_counted_to_the_totals(void **state)
+{
+	uint64_t bytes = totals->count.out.bytes;
+	union aw_stat_row *row = aw_stat_take(AW_STAT_QP, 1);
+
+	(void)state;
+	row->qp.count.out.bytes = 600;
+	child_run(end_with_rows, row);
+	assert_true(totals->count.out.bytes == bytes + 70);
+	aw_stat_give(row);
+	assert_true(totals->count.out.bytes == bytes + 70 + 600);
 }
 
 static void address__of_each_family(void **state)
@@ -500,6 +577,8 @@ int main(void)
 		cmocka_unit_test(take__makes_no_table_beyond_the_file_size_limit),
 		cmocka_unit_test(give__leaves_a_file_that_has_the_number),
 		cmocka_unit_test(count_end__adds_up),
+		cmocka_unit_test(give__leaves_what_a_qp_has_counted_to_the_totals),
+		cmocka_unit_test(exit__leaves_what_the_qps_have_counted_to_the_totals),
 		cmocka_unit_test(address__of_each_family),
 		cmocka_unit_test(fork__leaves_the_table_to_the_parent),
 		cmocka_unit_test(read__takes_a_table_that_is_right),
@@ -513,5 +592,5 @@ int main(void)
 		cmocka_unit_test(read__of_no_process),
 	};
 
-	return cmocka_run_group_tests_name("stat", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("stat", tests, totals_make, NULL);
 }

@@ -9,6 +9,7 @@
 #include "net/base/fork.h"
 #include "net/base/io_now.h"
 #include "net/mem/memfd.h"
+#include "net/stat/totals.h"
 #include "ring/lock.h"
 
 #include <errno.h>
@@ -70,6 +71,7 @@ static bool open_table(void) AW_REQUIRES(lock)
 	table.ino = file.st_ino;
 	aw_stat_set64(&table.head->magic, AW_STAT_MAGIC);
 	aw_stat_set(&table.head->layout, AW_STAT_LAYOUT);
+	aw_stat_set(&table.head->totals, aw_totals_open());
 	__atomic_store_n(&aw_stat_capture, &table.head->capture, __ATOMIC_RELAXED);
 	return true;
 }
@@ -191,6 +193,20 @@ static uint32_t index_of(const union aw_stat_row *row) AW_REQUIRES(lock)
 	return AW_STAT_ROWS;
 }
 
+/* A row that leaves the table leaves its counts to the totals. */
+static void retire(union aw_stat_row *row) AW_REQUIRES(lock)
+{
+	bool counts = row->any.kind == AW_STAT_QP;
+
+	if (counts) {
+		aw_totals_begin();
+		aw_totals_add(&row->qp.count);
+	}
+	aw_stat_set(&row->any.kind, AW_STAT_NONE);
+	if (counts)
+		aw_totals_end();
+}
+
 void aw_stat_give(union aw_stat_row *row)
 {
 	int saved = errno;
@@ -201,7 +217,7 @@ void aw_stat_give(union aw_stat_row *row)
 	aw_lock(&lock);
 	index = index_of(row);
 	if (index < AW_STAT_ROWS) {
-		aw_stat_set(&row->any.kind, AW_STAT_NONE);
+		retire(row);
 		table.used[index / WORD_BITS] &= ~(UINT64_C(1) << index % WORD_BITS);
 		if (index / WORD_BITS < table.first_free)
 			table.first_free = index / WORD_BITS;
@@ -255,6 +271,21 @@ void aw_stat_count_end(bool crc, bool sent, bool received)
 		aw_stat_add64(&table.head->terminates_sent, sent);
 		aw_stat_add64(&table.head->terminates_received, received);
 	}
+	aw_totals_add_end(crc, sent, received);
+	aw_unlock(&lock);
+}
+
+/*
+ * A program ends with its QPs as a rule. This runs behind net/qp/flush.c, which sends what is held. The lock is only tried: exit(3)
+ * may be called in a signal handler that has interrupted its thread here.
+ */
+static __attribute__((destructor(200))) void retire_all(void)
+{
+	if (aw_trylock(&lock) != 0)
+		return;
+	for (uint32_t i = 0; table.head && i < table.head->end; i++)
+		if (table.used[i / WORD_BITS] & UINT64_C(1) << i % WORD_BITS)
+			retire(&table.stretches[i / STRETCH][i % STRETCH]);
 	aw_unlock(&lock);
 }
 

@@ -49,7 +49,8 @@ struct aw_stat_head {
 	uint32_t layout;
 	uint32_t end; /* no row from here on was ever used */
 	uint32_t rowless; /* objects that got no row */
-	uint32_t spare;
+	uint32_t
+		totals; /* the mark of the file that rows are added to when they go (totals_layout.h); 0: none */
 	/* events of all QPs since the table was made, those that are destroyed among them */
 	uint64_t crc_errors;
 	uint64_t terminates_sent, terminates_received;
