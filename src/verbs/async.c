@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Asynchronous events of a context: reading and acknowledging. Objects raise them themselves.
+// Asynchronous events of a context: reading and acknowledging. Objects raise them themselves, those of the port port_watch.c.
 #include "verbs/ack.h"
 #include "verbs/context.h"
+#include "verbs/limits.h"
+#include "verbs/port_watch.h"
 
 #include <errno.h>
 
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	void *object;
-	int kind;
-	int err = aw_channel_read(&vb_context_of(context)->async, &object, &kind);
+	int kind, err;
 
+	vb_port_watch_begin();
+	err = aw_channel_read(&vb_context_of(context)->async, &object, &kind);
 	if (err) {
 		errno = err;
 		return -1;
 	}
-	event->element.qp = object; /* or cq or srq: all are pointers */
+	if (object)
+		event->element.qp = object; /* or cq or srq: all are pointers */
+	else
+		event->element.port_num = VB_PORT;
 	event->event_type = (enum ibv_event_type)kind;
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Opening and closing the device. A context holds the progress engine; the program's open and each
-// object hold the context. One lock, held for a few instructions and never around a call, guards
+// object hold the context. One lock, held for a few instructions and around no call but the raising of an event, guards
 // all counts; it is taken around fork so that the child finds it free.
 #define _GNU_SOURCE // memfd_create
 #include "verbs/context.h"
@@ -12,6 +12,7 @@
 #include "ring/lock.h"
 #include "verbs/gid.h"
 #include "verbs/limits.h"
+#include "verbs/port_watch.h"
 #include "verbs/private.h"
 
 #include <errno.h>
@@ -133,6 +134,7 @@ void vb_context_put(struct ibv_context *context)
 		context_shared = NULL;
 	aw_unlock(&context_lock);
 	if (last) {
+		vb_port_watch_closed(vb->generation);
 		aw_engine_put();
 		aw_channel_fini(&vb->async);
 		aw_stat_give(vb->stat);
@@ -142,6 +144,30 @@ void vb_context_put(struct ibv_context *context)
 	}
 	if (none)
 		vb_gids_forget();
+}
+
+/*
+ * A program that reads no events gets each change of the state, in their order, and a change of the table once: it reads the whole
+ * table when it has read the event.
+ */
+void vb_context_raise_port(enum ibv_event_type event)
+{
+	uint32_t generation = aw_fork_generation();
+	struct vb_context *vb;
+
+	aw_lock(&context_lock);
+	TAILQ_FOREACH(vb, &contexts, entry)
+	{
+		if (vb->generation != generation)
+			continue;
+		if (event == IBV_EVENT_GID_CHANGE)
+			aw_channel_raise_once(&vb->async, &vb->gid_change);
+		else
+			aw_channel_raise(&vb->async, event == IBV_EVENT_PORT_ERR
+							     ? &vb->port_err
+							     : &vb->port_active);
+	}
+	aw_unlock(&context_lock);
 }
 
 void vb_context_count(struct ibv_context *context, int pds, int mrs, int64_t mr_bytes)
@@ -216,6 +242,13 @@ static void context_fill(struct vb_context *vb, struct ibv_device *device, int c
 	vb->verbs.reg_dm_mr = vb_reg_dm_mr;
 }
 
+static void sources_init(struct vb_context *vb)
+{
+	aw_source_init(&vb->port_err, NULL, IBV_EVENT_PORT_ERR);
+	aw_source_init(&vb->port_active, NULL, IBV_EVENT_PORT_ACTIVE);
+	aw_source_init(&vb->gid_change, NULL, IBV_EVENT_GID_CHANGE);
+}
+
 /* The context owns cmd_fd on success. */
 static int context_open(struct ibv_device *device, int cmd_fd, struct vb_context **context)
 {
@@ -241,6 +274,8 @@ static int context_open(struct ibv_device *device, int cmd_fd, struct vb_context
 	vb->stat = aw_stat_take(AW_STAT_DEVICE, 0);
 	if (vb->stat)
 		aw_stat_set(&vb->stat->device.roce, aw_persona_is_roce());
+	sources_init(vb);
+	vb_port_watch_opened();
 	aw_lock(&context_lock);
 	TAILQ_INSERT_TAIL(&contexts, vb, entry);
 	aw_unlock(&context_lock);

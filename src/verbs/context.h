@@ -23,6 +23,9 @@ struct vb_context {
 	dev_t cmd_dev;
 	ino_t cmd_ino;
 
+	/* events of the port; each is guarded by async's lock */
+	struct aw_source port_err, port_active, gid_change;
+
 	/* guarded by context.c */
 	uint32_t refs;
 	TAILQ_ENTRY(vb_context) entry;
@@ -48,6 +51,9 @@ void vb_context_put(struct ibv_context *context);
 int vb_context_import(int cmd_fd, struct vb_context **context);
 /* True when a and b are the same context, or share a cmd_fd by import. */
 bool vb_context_is_same(struct ibv_context *a, struct ibv_context *b);
+
+/* Raises an event of the port, PORT_ERR, PORT_ACTIVE or GID_CHANGE, in each context of this process. */
+void vb_context_raise_port(enum ibv_event_type event);
 
 /* For statistics: so many PDs or MRs, and bytes in MRs, more; fewer where negative. */
 void vb_context_count(struct ibv_context *context, int pds, int mrs, int64_t mr_bytes);

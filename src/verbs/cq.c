@@ -13,6 +13,7 @@
 #include "verbs/fail.h"
 #include "verbs/limits.h"
 #include "verbs/pd.h"
+#include "verbs/port_watch.h"
 #include "verbs/stamp.h"
 #include "verbs/wc.h"
 
@@ -223,6 +224,7 @@ static void cq_fill(struct vb_cq *cq, struct ibv_context *context,
 	aw_source_init(&cq->aw.async_error, ibv, IBV_EVENT_CQ_ERR);
 	channel_use(attr->channel, 1);
 	vb_context_get(context);
+	vb_port_watch_look(context);
 }
 
 static int cq_create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr,

@@ -37,12 +37,15 @@ static struct vb_gids kept AW_GUARDED_BY(lock);
 static uint64_t kept_state
 	AW_GUARDED_BY(lock); /* aw_ifnews_state before kept was read; 0: read it again */
 static bool kept_whole AW_GUARDED_BY(lock); /* nothing in kept is a guess */
+static bool kept_any AW_GUARDED_BY(lock); /* kept was read once */
+static bool had_link AW_GUARDED_BY(lock); /* an interface other than loopback had its link once */
 
 static int gid_entry(struct ibv_context *context, uint32_t port_num, uint32_t index,
 		     struct ibv_gid_entry *entry);
 static enum rank rank_of(const struct ifaddrs *ifa);
 static void gid_add(struct vb_gids *gids, const struct ifaddrs *ifa) AW_REQUIRES(lock);
-static void gids_merge(struct vb_gids *now) AW_REQUIRES(lock);
+static bool gids_merge(struct vb_gids *now) AW_REQUIRES(lock);
+static bool links_judge(const struct ifaddrs *list) AW_REQUIRES(lock);
 
 /*
  * The child closes its copy of the news socket: a message that it read would be lost for the
@@ -79,8 +82,11 @@ static int gids_read(void) AW_REQUIRES(lock)
 		for (const struct ifaddrs *ifa = list; ifa; ifa = ifa->ifa_next)
 			if (rank_of(ifa) == rank)
 				gid_add(&now, ifa);
+	kept.active = links_judge(list);
 	freeifaddrs(list);
-	gids_merge(&now);
+	if (gids_merge(&now) && kept_any)
+		kept.changes++;
+	kept_any = true;
 
 	while (first < kept.count && is_unused(&kept.entries[first]))
 		first++;
@@ -128,6 +134,33 @@ void vb_gids_forget(void)
 	aw_lock(&lock);
 	aw_ifnews_end();
 	aw_unlock(&lock);
+}
+
+bool vb_gids_last(struct vb_port_seen *seen)
+{
+	bool any;
+
+	aw_lock(&lock);
+	any = kept_any;
+	*seen = (struct vb_port_seen){ kept.active, kept.changes };
+	aw_unlock(&lock);
+	return any;
+}
+
+int vb_gids_look(struct vb_port_seen *seen)
+{
+	const struct vb_gids *gids;
+	int err;
+
+	aw_lock(&lock);
+	kept_state = 0;
+	aw_unlock(&lock);
+	err = vb_gids_get(&gids);
+	if (err)
+		return err;
+	*seen = (struct vb_port_seen){ gids->active, gids->changes };
+	vb_gids_put();
+	return 0;
 }
 
 /* 0, ENODATA: that entry is not used, EINVAL: there is none, or an errno of getifaddrs. */
@@ -256,6 +289,23 @@ static enum rank rank_of(const struct ifaddrs *ifa)
 	return IN6_IS_ADDR_LINKLOCAL(&ipv6->sin6_addr) ? RANK_IPV6_LINK : RANK_IPV6;
 }
 
+/* The state of the port. An interface without addresses is in the list by its link-layer address. */
+static bool links_judge(const struct ifaddrs *list)
+{
+	bool link = false, loopback = false;
+
+	for (const struct ifaddrs *ifa = list; ifa; ifa = ifa->ifa_next) {
+		bool up = ifa->ifa_flags & IFF_UP && ifa->ifa_flags & IFF_RUNNING;
+
+		if (ifa->ifa_flags & IFF_LOOPBACK)
+			loopback |= up;
+		else
+			link |= up;
+	}
+	had_link |= link;
+	return link || (loopback && !had_link);
+}
+
 static void gid_add(struct vb_gids *gids, const struct ifaddrs *ifa)
 {
 	struct ibv_gid_entry *entry = &gids->entries[gids->count];
@@ -297,13 +347,18 @@ static bool gid_take(struct vb_gids *now, struct ibv_gid_entry *entry)
 	return false;
 }
 
-static void gids_merge(struct vb_gids *now)
+/* True: an address came or went. */
+static bool gids_merge(struct vb_gids *now)
 {
+	bool changed = false;
 	size_t at = 0;
 
-	for (size_t i = 0; i < kept.count; i++)
-		if (!gid_take(now, &kept.entries[i]))
-			memset(&kept.entries[i], 0, sizeof(kept.entries[i]));
+	for (size_t i = 0; i < kept.count; i++) {
+		if (is_unused(&kept.entries[i]) || gid_take(now, &kept.entries[i]))
+			continue;
+		memset(&kept.entries[i], 0, sizeof(kept.entries[i]));
+		changed = true;
+	}
 	for (size_t i = 0; i < now->count; i++) {
 		if (is_unused(&now->entries[i]))
 			continue;
@@ -314,7 +369,9 @@ static void gids_merge(struct vb_gids *now)
 		kept.count += at == kept.count;
 		kept.entries[at] = now->entries[i];
 		kept.entries[at].gid_index = (uint32_t)at;
+		changed = true;
 	}
 	while (kept.count > 0 && is_unused(&kept.entries[kept.count - 1]))
 		kept.count--;
+	return changed;
 }

@@ -7,6 +7,7 @@
 #include "verbs/context.h"
 #include "verbs/fail.h"
 #include "verbs/limits.h"
+#include "verbs/port_watch.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -49,6 +50,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_pd *pd = pd_alloc(context);
 
+	vb_port_watch_look(context);
 	if (!pd)
 		return NULL;
 	pd_share(pd);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The one port: always active, an Ethernet link, one P_Key. Its active MTU is that of the interface
-// of GID 0; the segment size of a connection is TCP's own.
+// The one port: an Ethernet link, one P_Key. Its state is that of the interfaces' links (verbs/gid.h), its active MTU that of the
+// interface of GID 0; the segment size of a connection is TCP's own.
 #include "net/base/persona.h"
 #include "net/ud/ud.h"
 #include "verbs/context.h"
 #include "verbs/fail.h"
 #include "verbs/gid.h"
+#include "verbs/port_watch.h"
 #include "verbs/sized.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@
 
 enum {
 	ATTR_OLD_SIZE = offsetof(struct ibv_port_attr, port_cap_flags2),
+	PHYS_STATE_DISABLED = 3,
 	PHYS_STATE_LINK_UP = 5,
 	PKEY_DEFAULT = 0xffff,
 };
@@ -33,7 +35,7 @@ int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port
 		  size_t attr_size)
 {
 	struct ibv_port_attr now = {
-		.state = IBV_PORT_ACTIVE,
+		.state = IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
 		.port_cap_flags = IBV_PORT_CM_SUP,
 		.max_msg_sz = AW_MSG_MAX,
@@ -41,20 +43,24 @@ int vb_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port
 		.max_vl_num = 1,
 		.active_width = VB_PORT_WIDTH,
 		.active_speed = VB_PORT_SPEED,
-		.phys_state = PHYS_STATE_LINK_UP,
+		.phys_state = PHYS_STATE_DISABLED,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};
 	const struct vb_gids *gids;
 	int err;
 
-	(void)context;
 	if (port_num != VB_PORT)
 		return vb_fail(EINVAL);
+	vb_port_watch_look(context);
 	err = vb_gids_get(&gids);
 	if (err)
 		return vb_fail(err);
 	now.gid_tbl_len = gids->count ? (int)gids->count : 1;
 	now.active_mtu = gids->mtu;
+	if (gids->active) {
+		now.state = IBV_PORT_ACTIVE;
+		now.phys_state = PHYS_STATE_LINK_UP;
+	}
 	vb_gids_put();
 	if (aw_persona_is_roce()) {
 		uint32_t violations = aw_ud_qkey_violations();

@@ -15,6 +15,7 @@
 #include "verbs/fail.h"
 #include "verbs/limits.h"
 #include "verbs/pd.h"
+#include "verbs/port_watch.h"
 #include "verbs/private.h"
 #include "verbs/refusal.h"
 #include "verbs/srq.h"
@@ -67,6 +68,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 		errno = err;
 		return NULL;
 	}
+	vb_port_watch_look(pd->context);
 	return &qp->ibv.qp_base;
 }
 

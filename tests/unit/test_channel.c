@@ -109,6 +109,19 @@ static void channel_raise__counts_and_takes_turns(void **state)
 	assert_empty();
 }
 
+static void channel_raise_once__until_it_is_read(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		aw_channel_raise_once(&ch, &a);
+	aw_channel_raise(&ch, &b);
+	assert_next(&object_a, 1);
+	aw_channel_raise_once(&ch, &a);
+	assert_next(&object_b, 2);
+	assert_next(&object_a, 1);
+	assert_empty();
+}
+
 static void channel_forget__others_stay(void **state)
 {
 	(void)state;
@@ -287,6 +300,7 @@ int main(void)
 		TEST(channel_init__fd),
 		TEST(channel_read__in_order),
 		TEST(channel_raise__counts_and_takes_turns),
+		TEST(channel_raise_once__until_it_is_read),
 		TEST(channel_forget__others_stay),
 		TEST(channel_forget__last_one),
 		TEST(channel_hold__first_in_memory),

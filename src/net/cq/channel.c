@@ -82,13 +82,26 @@ static void lower_fd(struct aw_channel *ch) AW_REQUIRES(ch->lock)
 	}
 }
 
-void aw_channel_raise(struct aw_channel *ch, struct aw_source *src)
+static void add_event(struct aw_channel *ch, struct aw_source *src) AW_REQUIRES(ch->lock)
 {
-	aw_lock(&ch->lock);
 	if ((*pending(src))++ == 0)
 		TAILQ_INSERT_TAIL(&ch->queue, src, entry);
 	if (held != ch)
 		raise_fd(ch);
+}
+
+void aw_channel_raise(struct aw_channel *ch, struct aw_source *src)
+{
+	aw_lock(&ch->lock);
+	add_event(ch, src);
+	aw_unlock(&ch->lock);
+}
+
+void aw_channel_raise_once(struct aw_channel *ch, struct aw_source *src)
+{
+	aw_lock(&ch->lock);
+	if (*pending(src) == 0)
+		add_event(ch, src);
 	aw_unlock(&ch->lock);
 }
 

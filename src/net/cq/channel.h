@@ -57,6 +57,9 @@ void aw_source_init(struct aw_source *src, void *object, int kind);
 /* Makes one more event of src readable. Any thread; never blocks. */
 void aw_channel_raise(struct aw_channel *ch, struct aw_source *src) AW_EXCLUDES(ch->lock);
 
+/* The same, unless one of its events is there that nobody has read. */
+void aw_channel_raise_once(struct aw_channel *ch, struct aw_source *src) AW_EXCLUDES(ch->lock);
+
 /*
  * Takes the oldest event, and blocks unless fd has O_NONBLOCK. 0, or EAGAIN, EINTR. *object and
  * *kind are written on success.
