@@ -12,9 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* glibc's own, for calls from before libc's next object is asked: dlsym itself may free. */
-void __libc_free(void *memory);
-
 static void (*next_free)(void *memory);
 static int (*next_munmap)(void *memory, size_t len);
 static void *(*next_realloc)(void *memory, size_t len);
@@ -33,11 +30,32 @@ __attribute__((constructor)) static void nexts_find(void)
 	next_find(&next_free, "free");
 }
 
+/*
+ * The loader may free before this library's constructors have run, also within dlsym. Only the next free knows that memory, which may
+ * be an allocator's or a sanitizer's. The text of an error that dlsym gives up meanwhile is left.
+ */
+static bool free_is_found(void)
+{
+	static volatile bool
+		is_under_way; /* libc promises the compiler that dlsym calls nothing here */
+
+	if (!next_free && !is_under_way) {
+		is_under_way = true;
+		next_find(&next_free, "free");
+		is_under_way = false;
+	}
+	return next_free;
+}
+
+/* The last call may be a sanitizer's, whose own start frees memory: it is made only when objects of verbs are there. */
+static bool is_watched(void)
+{
+	return !aw_inside_depth() && (aw_memory_is_used() || aw_registered_is_any()) &&
+	       !aw_report_is_under_way();
+}
+
 static void memory_give_up(const char *what, void *memory, size_t len)
 {
-	if (aw_inside_depth() || aw_report_is_under_way() ||
-	    !(aw_memory_is_used() || aw_registered_is_any()))
-		return;
 	aw_inside_enter();
 	aw_memory_given_up(AW_RULE_MEMORY_FREED, "", what,
 			   &(struct aw_memory){ .start = (uintptr_t)memory,
@@ -48,17 +66,17 @@ static void memory_give_up(const char *what, void *memory, size_t len)
 
 void free(void *memory)
 {
-	if (memory && next_free)
+	if (!free_is_found())
+		return;
+	if (memory && is_watched())
 		memory_give_up("freed", memory, malloc_usable_size(memory));
-	if (next_free)
-		next_free(memory);
-	else
-		__libc_free(memory);
+	next_free(memory);
 }
 
 int munmap(void *memory, size_t len)
 {
-	memory_give_up("unmapped", memory, len);
+	if (is_watched())
+		memory_give_up("unmapped", memory, len);
 	if (!next_munmap)
 		next_find(&next_munmap, "munmap");
 	return next_munmap(memory, len);
@@ -67,7 +85,7 @@ int munmap(void *memory, size_t len)
 /* The block may move; where it stays, a WR that uses its old length is told all the same, for it may move the next time. */
 void *realloc(void *memory, size_t len)
 {
-	if (memory && next_realloc)
+	if (memory && is_watched())
 		memory_give_up("reallocated", memory, malloc_usable_size(memory));
 	if (!next_realloc)
 		next_find(&next_realloc, "realloc");
