@@ -8,6 +8,7 @@
 #include "cli/check_start.h"
 #include "cli/check_summary.h"
 #include "cli/cli.h"
+#include "cli/msan.h"
 #include "cli/paths.h"
 #include "cli/run_notes.h"
 #include "cli/run_options.h"
@@ -147,7 +148,8 @@ static int check(int argc, char **argv)
 		if (aw_run_needs_device_files() && !aw_paths_export(WHO, dir))
 			return CLI_RUN_FAILED;
 	}
-	if (!aw_check_library_preload(WHO, dir))
+	if (!aw_check_library_preload(WHO, dir) ||
+	    (aw_cli_msan_is_in(options.command[0]) && !aw_cli_msan_export(WHO)))
 		return CLI_RUN_FAILED;
 	if (options.is_explain) {
 		unsetenv(REPORTS_ENV);

@@ -26,4 +26,10 @@ bool aw_elf_has_interpreter(const struct elf *elf);
 // False: it has none.
 bool aw_elf_rpath(const struct elf *elf, char list[PATH_MAX]);
 
+// Writes the name of a library that it needs, by its number in the file's order. False: there are no more.
+bool aw_elf_needed(const struct elf *elf, size_t number, char name[PATH_MAX]);
+
+// True if a dynamic symbol has that name; false, too, when out of memory.
+bool aw_elf_has_name(const struct elf *elf, const char *name);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/environment.h"
+#include "cli/runtime.h"
 #include "net/base/policy.h"
 
 #include <errno.h>
@@ -15,6 +16,8 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+static bool has_preloaded; // LD_PRELOAD has a library of ours
 
 bool aw_launch_value(char ***arg, const char *name, const char **value)
 {
@@ -140,6 +143,7 @@ bool aw_launch_preload(const char *who, const char *dir, const char *library)
 	free(joined);
 	if (!done)
 		fprintf(stderr, "%s: cannot set the environment: out of memory\n", who);
+	has_preloaded |= done;
 	return done;
 }
 
@@ -220,6 +224,8 @@ int aw_launch_exec(const struct launch *launch, char **command)
 			"%s: note: %s is set-user-ID, set-group-ID or has file capabilities, so "
 			"the loader will ignore anywarp's libraries: run a copy of it without\n",
 			launch->who, path);
+	if (has_preloaded && !aw_cli_runtime_export(launch->who, command[0]))
+		return CLI_RUN_FAILED;
 	execvp(command[0], command);
 	return explain_exec_error(launch->who, command[0], errno);
 }

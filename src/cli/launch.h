@@ -38,8 +38,8 @@ enum launch_option aw_launch_option(struct launch *launch, char ***arg);
 __attribute__((warn_unused_result)) bool aw_launch_environment(const struct launch *launch,
 							       char dir[PATH_MAX]);
 
-// Has the program load the library in dir before those that are preloaded already. Every error
-// begins with who.
+// Has the program load the library in dir before those that are preloaded already, but for a sanitizer's runtime (runtime.h).
+// Every error begins with who.
 __attribute__((warn_unused_result)) bool aw_launch_preload(const char *who, const char *dir,
 							   const char *library);
 

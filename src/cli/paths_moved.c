@@ -4,6 +4,8 @@
 #include "cli/paths_preload.h"
 #include "cli/paths_tree.h"
 
+#include "base/runtime.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -17,6 +19,11 @@
 
 /* A class of the kernel's RDMA begins so: infiniband, infiniband_verbs, infiniband_mad. A machine's own devices are hidden. */
 #define CLASSES "/sys/class/infiniband"
+
+static __attribute__((constructor)) void library_begin(void)
+{
+	aw_runtime_leave();
+}
 
 static bool begins(const char *path, const char *start)
 {

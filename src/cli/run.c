@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/faults.h"
 #include "cli/launch.h"
+#include "cli/msan.h"
 #include "cli/paths.h"
 #include "cli/run_notes.h"
 #include "cli/run_options.h"
@@ -77,6 +78,31 @@ static bool parse(char **argv, struct launch *launch, struct faults *faults, cha
 	return true;
 }
 
+// The library, where the program needs it, checks nothing: it has calls fail, or tells MemorySanitizer what they give.
+static bool preload_checker(const struct launch *launch, const struct faults *faults,
+			    const char *dir, const char *program)
+{
+	bool is_msan = aw_cli_msan_is_in(program);
+
+	if (!faults->plan && faults->seed) {
+		fprintf(stderr,
+			"%s: --seed has an effect with --faults alone: add --faults PLAN, or leave --seed out\n",
+			launch->who);
+		return false;
+	}
+	if (!faults->plan && !is_msan)
+		return true;
+	if (faults->plan && !aw_cli_faults(launch->who, faults->plan, faults->seed, true))
+		return false;
+	if (is_msan && !aw_cli_msan_export(launch->who))
+		return false;
+	if (setenv(AW_CHECK_ENV, "rules=none,explain=off", 1) != 0) {
+		fprintf(stderr, "%s: cannot set the environment: out of memory\n", launch->who);
+		return false;
+	}
+	return aw_check_library_preload(launch->who, dir);
+}
+
 static int run(int argc, char **argv)
 {
 	struct launch launch = { .who = "anywarp run" };
@@ -95,23 +121,8 @@ static int run(int argc, char **argv)
 	if (!aw_launch_environment(&launch, dir) ||
 	    (aw_run_needs_device_files() && !aw_paths_export(launch.who, dir)))
 		return CLI_RUN_FAILED;
-	if (faults.plan) {
-		if (!aw_cli_faults(launch.who, faults.plan, faults.seed, true))
-			return CLI_RUN_FAILED;
-		// The library has the calls fail, and checks nothing.
-		if (setenv(AW_CHECK_ENV, "rules=none,explain=off", 1) != 0) {
-			fprintf(stderr, "%s: cannot set the environment: out of memory\n",
-				launch.who);
-			return CLI_RUN_FAILED;
-		}
-		if (!aw_check_library_preload(launch.who, dir))
-			return CLI_RUN_FAILED;
-	} else if (faults.seed) {
-		fprintf(stderr,
-			"%s: --seed has an effect with --faults alone: add --faults PLAN, or leave --seed out\n",
-			launch.who);
+	if (!preload_checker(&launch, &faults, dir, *command))
 		return CLI_RUN_FAILED;
-	}
 	aw_run_notes(launch.who, *command);
 	return aw_launch_exec(&launch, command);
 }

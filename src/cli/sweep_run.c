@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "check/faults/count.h"
 #include "check/faults/plan.h"
+#include "cli/cli.h"
+#include "cli/runtime.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -118,6 +120,8 @@ _Noreturn static void become(const struct sweep_run *run, char *const *command, 
 	}
 	if (!is_alone)
 		own_network();
+	if (!run->is_verify && !aw_cli_runtime_export("anywarp check", command[0]))
+		_exit(CLI_RUN_FAILED);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	execvp(command[0], command);

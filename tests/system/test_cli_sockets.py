@@ -164,16 +164,17 @@ def test_environment_of_the_program(rules):
     done = sockets("--rules", rules("on  port=1 # x\noff\n"), "--log=warn", "--mpa", "crc=off", "--",
                    "sh", "-c", script, LD_LIBRARY_PATH="/a:/b", **PRELOADED)
     assert done.returncode == 0, done.stderr
-    before = PRELOADED.get("LD_PRELOAD") or os.environ.get("LD_PRELOAD", "")
-    preload = f"{LIBRARY}:{before}" if before else str(LIBRARY)
+    first, behind = PRELOADED.get("LD_PRELOAD"), os.environ.get("LD_PRELOAD")
+    preload = ":".join(filter(None, [first, str(LIBRARY), *([] if first else [behind])]))
     assert done.stdout == f"on port=1\noff\n|{preload}|{LIBDIR}:/a:/b|warn|crc=off\n"
 
 
 @needs_library
 def test_what_was_preloaded_stays_behind_ours():
-    old = PRELOADED.get("LD_PRELOAD") or "libdl.so.2"
+    old = " ".join(filter(None, ["libdl.so.2", PRELOADED.get("LD_PRELOAD"), "libutil.so.1"]))
     done = sockets("--", "sh", "-c", "echo $LD_PRELOAD", **{**PRELOADED, "LD_PRELOAD": old})
-    assert done.stdout == f"{LIBRARY}:{old}\n"
+    ordered = [PRELOADED.get("LD_PRELOAD"), str(LIBRARY), "libdl.so.2", "libutil.so.1"]
+    assert done.stdout == ":".join(filter(None, ordered)) + "\n"
 
 
 @needs_library

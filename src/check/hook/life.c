@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The events of a process: forks, and its end, where what was never destroyed is told.
+#include "base/runtime.h"
 #include "check/base/inside.h"
 #include "check/base/settings.h"
 #include "check/model/acked.h"
@@ -30,6 +31,7 @@ static void child_begin(void)
 
 __attribute__((constructor)) static void process_begin(void)
 {
+	aw_runtime_leave();
 	if (aw_check_settings()->vary_on)
 		aw_vary_begin(aw_check_settings()->vary_seed);
 	(void)pthread_atfork(aw_objects_fork_begin, fork_end, child_begin);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "check/hook/light.h"
 
+#include "check/base/marks.h"
 #include "check/base/settings.h"
 #include "check/explain/explain.h"
 #include "check/faults/faults.h"
@@ -125,6 +126,8 @@ static int light_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 {
 	const int count = ops_of(cq->context)->poll_cq(cq, num_entries, wc);
 
+	if (count > 0)
+		aw_mark_given(wc, (size_t)count * sizeof(*wc));
 	for (int i = 0; i < count; i++) {
 		if (wc[i].status == IBV_WC_SUCCESS)
 			continue;

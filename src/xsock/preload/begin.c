@@ -3,6 +3,7 @@
 // before the program's .preinit_array, each of which may use a socket. Then libc's own constructors have not run either.
 #include <errno.h>
 
+#include "base/runtime.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
@@ -35,6 +36,7 @@ __attribute__((constructor(101))) static void begin_library(int argc, char **arg
 	if (!program_invocation_name[0] && argv[0])
 		program_invocation_name = argv[0];
 
+	aw_runtime_leave();
 	aw_fdtab_watch_forks();
 	aw_spawn_find_proxy();
 	aw_program_find_library();
