@@ -2,12 +2,14 @@
 #include "base/thread.h"
 
 #include "base/array.h"
+#include "base/tsan.h"
 
 #include <link.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -31,6 +33,38 @@ static int add_thread_local(struct dl_phdr_info *object, size_t size, void *sum)
 	return 0;
 }
 
+struct start {
+	void *(*run)(void *arg);
+	void *arg;
+};
+
+static void *run_ignored(void *arg)
+{
+	struct start start = *(struct start *)arg;
+	void *result;
+
+	free(arg);
+	aw_tsan_ignore_begin();
+	result = start.run(start.arg);
+	aw_tsan_ignore_end();
+	return result;
+}
+
+/* ThreadSanitizer ignores the accesses of these threads, which find objects by atomics that it does not see. */
+static int create_thread(pthread_t *thread, const pthread_attr_t *attr, const struct start *start)
+{
+	struct start *kept = aw_tsan_is_here() ? malloc(sizeof(*kept)) : NULL;
+	int err;
+
+	if (!kept)
+		return pthread_create(thread, attr, start->run, start->arg);
+	*kept = *start;
+	err = pthread_create(thread, attr, run_ignored, kept);
+	if (err)
+		free(kept);
+	return err;
+}
+
 int aw_thread_create(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
 	size_t stack_bytes = STACK_BYTES;
@@ -48,7 +82,7 @@ int aw_thread_create(pthread_t *thread, void *(*run)(void *arg), void *arg)
 		dl_iterate_phdr(add_thread_local, &stack_bytes);
 		err = pthread_attr_setstacksize(&attr, stack_bytes);
 		if (!err)
-			err = pthread_create(thread, &attr, run, arg);
+			err = create_thread(thread, &attr, &(struct start){ run, arg });
 		pthread_attr_destroy(&attr);
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -5,6 +5,7 @@
 // once, because each step is one atomic operation on the one word.
 #include "ring/table.h"
 
+#include "base/tsan.h"
 #include "ring/lock.h"
 
 #include <assert.h>
@@ -123,6 +124,7 @@ void aw_table_publish(struct aw_table *t, uint32_t handle, void *object,
 	 * Release: pairs with the acquire in aw_table_get; a thread that finds the object sees it
 	 * whole.
 	 */
+	aw_tsan_release(slot);
 	atomic_store_explicit(&slot->word, LIVE | OWNED, memory_order_release);
 }
 
@@ -176,6 +178,7 @@ void *aw_table_get(struct aw_table *t, uint32_t handle)
 		/* Acquire: pairs with the release in aw_table_publish. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&slot->word, &word, word + 1, memory_order_acquire, memory_order_relaxed));
+	aw_tsan_acquire(slot);
 	return atomic_load_explicit(&slot->object, memory_order_relaxed);
 }
 
@@ -186,6 +189,7 @@ static void finish(struct aw_table *t, uint32_t handle)
 	void *object = atomic_load_explicit(&slot->object, memory_order_relaxed);
 	void (*release)(void *object) = slot->release;
 
+	aw_tsan_acquire(slot);
 	/* Relaxed: the lock in give_back orders it before the slot's next use. */
 	atomic_store_explicit(&slot->word, 0, memory_order_relaxed);
 	give_back(t, handle);
@@ -196,6 +200,8 @@ static void finish(struct aw_table *t, uint32_t handle)
 void aw_table_put(struct aw_table *t, uint32_t handle)
 {
 	struct aw_table_slot *slot = slot_of(t, handle);
+
+	aw_tsan_release(slot);
 	/*
 	 * Release: this thread's use of the object comes before its end, in finish or behind
 	 * aw_table_remove_wait. Acquire: when finish runs here, so does all other threads'
@@ -258,6 +264,7 @@ static bool unpublish_wait(struct aw_table_slot *slot)
 	/* Acquire: pairs with the release in aw_table_put. */
 	while ((word = atomic_load_explicit(&slot->word, memory_order_acquire)) & REFERENCES)
 		syscall(SYS_futex, &slot->word, FUTEX_WAIT_PRIVATE, word, NULL, NULL, 0);
+	aw_tsan_acquire(slot);
 	return true;
 }
 

@@ -4,6 +4,7 @@
 // not be called, the kernel copies.
 #include "net/mem/guard.h"
 
+#include "base/tsan.h"
 #include "core/atomic.h"
 #include "net/mem/fault.h"
 #include "net/mem/mapping.h"
@@ -57,6 +58,7 @@ static bool run(void (*act)(struct step *step), struct step *step, const uint8_t
 
 	frame.at = at;
 	frame.len = len;
+	aw_tsan_ignore_begin();
 	whole = sigsetjmp(frame.env, 0) == 0;
 	if (whole) {
 		aw_fault_frame = &frame;
@@ -69,6 +71,7 @@ static bool run(void (*act)(struct step *step), struct step *step, const uint8_t
 		atomic_signal_fence(memory_order_seq_cst);
 	}
 	aw_fault_frame = NULL;
+	aw_tsan_ignore_end();
 	return whole;
 }
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// In the build for ThreadSanitizer, which is to see all that the libraries do.
+#include "base/tsan.h"
+
+bool aw_tsan_is_here(void)
+{
+	return false;
+}
+
+void aw_tsan_ignore_begin(void)
+{
+}
+
+void aw_tsan_ignore_end(void)
+{
+}
+
+void aw_tsan_release(void *at)
+{
+	(void)at;
+}
+
+void aw_tsan_acquire(void *at)
+{
+	(void)at;
+}
