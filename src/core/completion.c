@@ -100,8 +100,10 @@ static void flush_half_received(struct aw_qp *qp)
 		.vendor_err = qp->error,
 	};
 
-	if (!qp->rx_send.active)
+	if (!qp->rx_send.active && !qp->rx_send.kept)
 		return;
+	qp->rx_send.active = true;
+	qp->rx_send.kept = false;
 	if (cqe.status == AW_WC_SUCCESS)
 		cqe.status = AW_WC_WR_FLUSH_ERR;
 	aw_completion_receive(qp, &cqe);

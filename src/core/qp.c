@@ -5,6 +5,7 @@
 #include "core/completion.h"
 #include "core/machine.h"
 #include "core/promise.h"
+#include "core/rx_parts.h"
 #include "core/tx_frame.h"
 
 void aw_qp_init(struct aw_qp *qp, const struct aw_qp_mem *mem, const struct aw_ops *ops, void *ctx,
@@ -161,6 +162,8 @@ void aw_qp_give_up(struct aw_qp *qp, enum aw_wc_status status)
 
 void aw_qp_recall(struct aw_qp *qp)
 {
+	if (qp->unreliable)
+		aw_rx_drop_half(qp);
 	AW_PROMISE(qp->sq.next == qp->sq.head && !qp->tx_begun && !qp->rx_send.active);
 	aw_machine_go(qp, AW_QP_IDLE);
 	qp->peer_ready = qp->peer_closed = qp->rtr_due = qp->rtr_awaited = false;

@@ -109,6 +109,7 @@ struct aw_stream aw_stream_agreed(const struct aw_mpa_result *result, bool initi
 /* A Send being received. */
 struct aw_rx_send {
 	bool active;
+	bool kept; /* recv was taken for a message that was dropped, and is the next one's */
 	enum rdmap_opcode op; /* of its first segment, and so of all */
 	enum aw_wc_status status; /* the status that its receive completes with after a failure */
 	uint32_t placed;
@@ -123,6 +124,16 @@ struct aw_rx_imm {
 	uint64_t write_len; /* octets of the last Write, so far */
 };
 
+/* UC: what this end could not take, and drops (core/rx_drop.c). */
+struct aw_rx_drop {
+	bool send; /* the segments of a Send are dropped until its last one */
+	bool write; /* likewise those of a Write */
+	bool wrote; /* the last Write was dropped, so that no Immediate completes it */
+	uint32_t offset; /* of the next segment of that Send */
+	uint32_t count; /* messages so far; it wraps */
+	enum aw_error last; /* why the last one was */
+};
+
 struct aw_qp {
 	/* fixed after init */
 	const struct aw_ops *ops;
@@ -135,6 +146,7 @@ struct aw_qp {
 	bool tells_each; /* set by the driver at any time: it is told of every WR that completes */
 	bool copies; /* set by the driver after init: no payload is lent to TCP */
 	bool posts_early; /* set by the driver after init: WRs posted in IDLE wait for the start */
+	bool unreliable; /* set by the driver after init: the QP is one of UC (core/rx_drop.c) */
 	bool acks; /* set by the driver before the start: see core/ack.h */
 	bool keeps; /* set by the driver before the start, where the peer agreed: see core/stash.h */
 	struct aw_qp_count *count; /* set by the driver at any time; NULL: nobody counts */
@@ -195,6 +207,7 @@ struct aw_qp {
 	bool rtr_awaited; /* the first message may be a Send that is an RTR */
 	struct aw_rx_send rx_send;
 	struct aw_rx_imm rx_imm;
+	struct aw_rx_drop rx_drop;
 	struct aw_access_refusal refusal; /* why the peer's request was refused */
 	uint32_t irq_head, irq_count;
 	uint32_t orq_head, orq_count;
@@ -263,8 +276,8 @@ void aw_qp_give_up(struct aw_qp *qp, enum aw_wc_status status);
 void aw_qp_taken(struct aw_qp *qp);
 
 /*
- * RTS to IDLE: the stream ended before either end had begun a message of the ULP. Posted WRs wait
- * for another stream.
+ * RTS to IDLE: the stream ended before either end had begun a message of the ULP, or is one of UC
+ * (then after aw_tx_drop). Posted WRs wait for another stream.
  */
 void aw_qp_recall(struct aw_qp *qp);
 

@@ -8,6 +8,14 @@
 #include "core/rx_parts.h"
 #include "wire/rnr.h"
 
+/* The offset of the next segment of the Send that is being received, or dropped. */
+static uint32_t send_offset(const struct aw_qp *qp)
+{
+	if (qp->rx_drop.send)
+		return qp->rx_drop.offset;
+	return qp->rx_send.active ? qp->rx_send.placed : 0;
+}
+
 /* Checks QN, MSN and MO (RFC 5041 7.1). TCP keeps order, so exactly one MSN and one MO are valid. */
 static enum aw_error check_untagged(const struct aw_qp *qp, const struct ddp_hdr *hdr)
 {
@@ -18,7 +26,7 @@ static enum aw_error check_untagged(const struct aw_qp *qp, const struct ddp_hdr
 		return AW_E_DDP_QN;
 	if (hdr->msn != qp->rx_msn[hdr->qn])
 		return AW_E_DDP_MSN_RANGE;
-	mo_due = hdr->qn == DDP_QN_SEND && qp->rx_send.active ? qp->rx_send.placed : 0;
+	mo_due = hdr->qn == DDP_QN_SEND ? send_offset(qp) : 0;
 	return hdr->mo == mo_due ? AW_OK : AW_E_DDP_MO;
 }
 
@@ -118,6 +126,21 @@ static bool waits_for_receive(const struct aw_qp *qp, const struct aw_rx_seg *se
 	return err == AW_E_DDP_NO_BUFFER && seg->hdr.qn == DDP_QN_SEND && qp->rnr_holds;
 }
 
+/* Acts on a segment; UC drops it where a reliable stream would end (core/rx_drop.c). */
+static enum aw_error take(struct aw_qp *qp, const struct aw_rx_seg *seg)
+{
+	enum aw_error err;
+
+	if (!qp->unreliable)
+		return deliver(qp, seg);
+	if (aw_rx_is_rest(qp, seg))
+		return aw_rx_drop(qp, seg, qp->rx_drop.last);
+	err = deliver(qp, seg);
+	if (!err && seg->op == RDMAP_WRITE)
+		qp->rx_drop.wrote = false;
+	return err && !waits_for_receive(qp, seg, err) ? aw_rx_drop(qp, seg, err) : err;
+}
+
 static bool has_payload(const struct aw_rx_seg *seg)
 {
 	return seg->hdr.tagged || seg->hdr.qn == DDP_QN_SEND;
@@ -164,7 +187,7 @@ enum aw_error aw_rx_ulpdu_lent(struct aw_qp *qp, const uint8_t *head, const uint
 	err = parse(qp, head, len, &seg);
 	if (!err) {
 		seg.data = ulpdu + ddp_hdr_len(seg.hdr.tagged);
-		err = deliver(qp, &seg);
+		err = take(qp, &seg);
 	}
 	if (!err && qp->count)
 		aw_count_segment(&qp->count->in, seg.hdr.last, has_payload(&seg) ? seg.len : 0);

@@ -47,9 +47,14 @@ static enum aw_error complete(struct aw_qp *qp, const struct aw_rx_seg *seg,
 		.flags = AW_WC_WITH_IMM | (seg->op == RDMAP_IMM_SE ? AW_WC_SOLICITED : 0),
 	};
 
+	/* UC: the Write that it would complete was dropped. */
+	if (imm->length > 0 && qp->rx_drop.wrote) {
+		aw_rx_drop_immediate(qp);
+		return AW_OK;
+	}
 	if (!length_is_true(&qp->rx_imm, imm->length))
 		return AW_E_RDMAP_OP_UNSPECIFIED;
-	if (!qp->ops->recv_take(qp->ctx, &qp->rx_send.recv))
+	if (!aw_rx_recv_take(qp))
 		return AW_E_DDP_NO_BUFFER;
 	qp->rx_send.active = true;
 	qp->rx_imm.write_len = 0;

@@ -25,6 +25,15 @@ static inline enum aw_error aw_rx_check(const struct aw_qp *qp, const struct aw_
 	return !err && (access & ~qp->remote_access) ? AW_E_RDMAP_ACCESS : err;
 }
 
+/* Takes the next receive: one that a dropped message has left, else the oldest of the queue. */
+static inline bool aw_rx_recv_take(struct aw_qp *qp)
+{
+	bool kept = qp->rx_send.kept;
+
+	qp->rx_send.kept = false;
+	return kept || qp->ops->recv_take(qp->ctx, &qp->rx_send.recv);
+}
+
 enum aw_error aw_rx_write(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
 enum aw_error aw_rx_send(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
 enum aw_error aw_rx_read_request(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
@@ -34,6 +43,18 @@ enum aw_error aw_rx_atomic_request(struct aw_qp *qp, const struct aw_rx_seg *seg
 enum aw_error aw_rx_atomic_response(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
 /* AW_OK leaves the QP in ERROR. */
 enum aw_error aw_rx_terminate(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
+
+/*
+ * UC (rx_drop.c). is_rest: the segment belongs to a message of which one was dropped before. drop:
+ * drops the segment that err was found on, and what follows of its message. AW_OK, or err where UC
+ * drops no message for it. drop_immediate: an Immediate. drop_half: half a message,
+ * whose rest does not come.
+ */
+bool aw_rx_is_rest(const struct aw_qp *qp, const struct aw_rx_seg *seg);
+enum aw_error aw_rx_drop(struct aw_qp *qp, const struct aw_rx_seg *seg,
+			 enum aw_error err) AW_MUST_USE;
+void aw_rx_drop_immediate(struct aw_qp *qp);
+void aw_rx_drop_half(struct aw_qp *qp);
 
 /* Places octets that the oldest Read or atomic of ours asked for, behind those it has. */
 enum aw_error aw_rx_sink_place(struct aw_qp *qp, const uint8_t *data, uint32_t len) AW_MUST_USE;

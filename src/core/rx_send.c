@@ -31,7 +31,7 @@ static enum aw_error begin_or_continue(struct aw_qp *qp, enum rdmap_opcode op)
 	/* A completion has room either for immediate data or for an invalidated STag. */
 	if (qp->rx_imm.held && has_invalidate(op))
 		return AW_E_RDMAP_OPCODE;
-	if (!qp->ops->recv_take(qp->ctx, &send->recv))
+	if (!aw_rx_recv_take(qp))
 		return AW_E_DDP_NO_BUFFER;
 	send->active = true;
 	send->op = op;

@@ -208,10 +208,13 @@ static bool is_peer_awaited(const struct aw_qp *qp)
 /*
  * A request of the peer's own has failed, and nobody here waits for the peer. On InfiniBand this end
  * would not notice: its receives stay posted, and its next post fails in time. The FIN
- * behind the Terminate already has this effect (core/ack.h), so that the Terminate is ignored.
+ * behind the Terminate already has this effect (core/ack.h), so that the Terminate is ignored. UC
+ * notices no failure of its peer at all.
  */
 static bool is_unnoticed(const struct aw_qp *qp, const struct term_msg *msg)
 {
+	if (qp->unreliable)
+		return true;
 	return qp->acks && msg->error == AW_E_LOCAL_CATASTROPHIC && !msg->has_ddp &&
 	       !is_peer_awaited(qp);
 }

@@ -76,7 +76,7 @@ enum aw_error aw_rx_write(struct aw_qp *qp, const struct aw_rx_seg *seg)
 
 	if (!err)
 		count(&qp->rx_imm, seg);
-	else if (announces_immediate(qp, seg))
+	else if (!qp->unreliable && announces_immediate(qp, seg))
 		refuse_receive(qp);
 	return err;
 }

@@ -49,6 +49,12 @@ void aw_tx_move(struct aw_qp *qp, struct aw_tx_out *out, const struct move_msg *
  */
 bool aw_tx_is_idle(struct aw_qp *qp);
 
+/*
+ * UC, while there is no stream to send on: what was posted counts as sent, as on InfiniBand, where
+ * nobody notices that a message is lost. A WR that this end's own memory fails ends the QP.
+ */
+void aw_tx_drop(struct aw_qp *qp);
+
 /* Called when TCP has taken n more octets of those given out: completes the WRs that end there. */
 void aw_tx_sent(struct aw_qp *qp, size_t n);
 

@@ -355,6 +355,37 @@ enum aw_tx aw_tx_sq(struct aw_qp *qp, struct aw_tx_out *out)
 	return next_segment(qp, out, wqe);
 }
 
+/* False when the WR at next has failed, which ends the QP. */
+static bool drop_next(struct aw_qp *qp)
+{
+	struct aw_swqe *wqe = next_wqe(qp);
+	enum aw_wc_status status = AW_WC_SUCCESS;
+
+	if (is_local(wqe))
+		status = run_local(qp, wqe);
+	else if (!qp->tx_begun)
+		status = check_payload(qp, wqe, 0);
+	wqe->done = true;
+	if (status != AW_WC_SUCCESS) {
+		wqe->status = (uint8_t)status;
+		aw_machine_end(qp, AW_E_LOCAL_CATASTROPHIC);
+		return false;
+	}
+	pass(qp);
+	return true;
+}
+
+void aw_tx_drop(struct aw_qp *qp)
+{
+	if (qp->state >= AW_QP_TERMINATE)
+		return;
+	/* The rest of the old stream goes nowhere. */
+	qp->sent_pos = qp->tx_pos;
+	while (qp->sq.next != qp->sq.tail && (qp->tx_begun || !aw_tx_sq_waits(qp)) && drop_next(qp))
+		;
+	aw_completion_retire(qp);
+}
+
 enum aw_tx aw_tx_ack(struct aw_qp *qp, struct aw_tx_out *out)
 {
 	static const struct aw_tx_read nothing = { .src_stag = STAG_OF_NOTHING, .rtr = true };

@@ -257,6 +257,8 @@ static void post(struct harness *h, struct bytes *b)
 		return;
 	wqe->wr_id = h->posted++;
 	wqe->op = (uint8_t)kinds[bytes_u8(b) % 10];
+	if (h->qp.unreliable && (wqe->op == AW_OP_READ || aw_op_is_atomic((enum aw_op)wqe->op)))
+		wqe->op = AW_OP_SEND; /* UC has no requests */
 	wqe->flags = AW_WR_SIGNALED | (bytes_u8(b) & (AW_WR_FENCE | AW_WR_SOLICITED));
 	wqe->stag = bytes_u8(b);
 	wqe->to = bytes_u16(b);
@@ -426,6 +428,17 @@ static void feed_raw(struct harness *h, struct bytes *b)
 	FUZZ_CHECK(!h->staged || h->qp.error);
 }
 
+/* The stream of a UC QP ends, and another one may come. */
+static void lose(struct harness *h)
+{
+	aw_tx_drop(&h->qp);
+	if (h->qp.state != AW_QP_RTS)
+		return;
+	aw_qp_recall(&h->qp);
+	aw_tx_drop(&h->qp);
+	FUZZ_CHECK(h->qp.state == AW_QP_ERROR || h->completed == h->posted);
+}
+
 static void run(struct harness *h, struct bytes *b)
 {
 	uint8_t bits = bytes_u8(b), rights = b->left ? b->p[--b->left] : 0xff;
@@ -451,8 +464,9 @@ static void run(struct harness *h, struct bytes *b)
 	if (!(rights & 2))
 		h->qp.remote_access = rights & AW_ACCESS_REMOTE;
 
-	h->qp.acks = rights & 64;
-	h->qp.keeps = more & 1;
+	h->qp.unreliable = more & 2;
+	h->qp.acks = rights & 64 && !h->qp.unreliable;
+	h->qp.keeps = more & 1 && !h->qp.unreliable;
 	aw_qp_start(&h->qp, &stream);
 	h->qp.rnr_holds = rights & 32;
 	for (uint8_t i = 0; i < posts; i++)
@@ -465,6 +479,8 @@ static void run(struct harness *h, struct bytes *b)
 	transmit(h);
 	for (uint8_t i = 0; i < posts % 4; i++)
 		post(h, b);
+	if (h->qp.unreliable)
+		lose(h);
 	aw_qp_abort(&h->qp, AW_OK);
 }
 
