@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Life of a QP: RC, and in the roce persona UD. The queues have exactly the sizes asked for, except
+// Life of a QP: RC, and in the roce persona UC and UD. The queues have exactly the sizes asked for, except
 // that a WR may always have one SGE.
 #include "verbs/qp.h"
 
@@ -31,6 +31,11 @@
 		    IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |                \
 		    IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |           \
 		    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD))
+/* ibv_post_send(3) */
+#define UC_SEND_OPS                                                                              \
+	((uint64_t)(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_LOCAL_INV | \
+		    IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_BIND_MW |                      \
+		    IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND_WITH_IMM))
 #define UD_SEND_OPS ((uint64_t)(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM))
 
 /*
@@ -51,6 +56,7 @@ static const struct {
 
 static struct vb_limit qps = { .max = VB_QP_MAX };
 
+static uint64_t send_ops_of(enum ibv_qp_type type);
 static int attr_check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr);
 static int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct vb_qp **created);
 static void qp_event(void *arg, uint32_t events);
@@ -77,7 +83,7 @@ struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	/* The extended struct begins with the plain one. */
 	struct ibv_qp_init_attr *attr = (struct ibv_qp_init_attr *)attr_ex;
-	uint64_t send_ops = attr_ex->qp_type == IBV_QPT_UD ? UD_SEND_OPS : SEND_OPS;
+	uint64_t send_ops = send_ops_of(attr_ex->qp_type);
 	uint32_t mask = attr_ex->comp_mask;
 	struct ibv_qp *qp;
 	int err = 0;
@@ -133,6 +139,13 @@ struct aw_uqp *avb_qp_uqp(struct ibv_qp *qp)
 	return vb_qp_of(qp)->uqp;
 }
 
+static uint64_t send_ops_of(enum ibv_qp_type type)
+{
+	if (type == IBV_QPT_UD)
+		return UD_SEND_OPS;
+	return type == IBV_QPT_UC ? UC_SEND_OPS : SEND_OPS;
+}
+
 /*
  * Programs print "Couldn't create QP". Those that try all types to see what a device has are told of each once.
  */
@@ -143,16 +156,16 @@ static int refuse_type(enum ibv_qp_type type)
 
 	if (atomic_fetch_or_explicit(&told, bit, memory_order_relaxed) & bit)
 		return EOPNOTSUPP;
-	if (type == IBV_QPT_UD)
+	if (type == IBV_QPT_UD || type == IBV_QPT_UC)
 		aw_log(AW_LOG_ERROR,
-		       "ud qp refused: an iwarp device has rc qps alone; the roce persona has ud ones, too (both "
-		       "ends: anywarp run --persona roce)");
+		       "%s qp refused: an iwarp device has rc qps alone; the roce persona has uc and ud ones, too (both "
+		       "ends: anywarp run --persona roce)",
+		       type == IBV_QPT_UD ? "ud" : "uc");
 	else
 		aw_log(AW_LOG_ERROR,
-		       "%s qp refused: this device has rc qps (perftest: -c RC), and ud ones in the roce persona "
+		       "%s qp refused: this device has rc qps (perftest: -c RC), and uc and ud ones in the roce persona "
 		       "(anywarp run --persona roce)",
-		       type == IBV_QPT_UC				      ? "uc"
-		       : type == IBV_QPT_RAW_PACKET			      ? "raw packet"
+		       type == IBV_QPT_RAW_PACKET			      ? "raw packet"
 		       : type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV ? "xrc"
 									      : "driver's own");
 	return EOPNOTSUPP;
@@ -160,7 +173,9 @@ static int refuse_type(enum ibv_qp_type type)
 
 static int attr_check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
-	if (attr->qp_type != IBV_QPT_RC && !(attr->qp_type == IBV_QPT_UD && aw_persona_is_roce()))
+	bool of_roce = attr->qp_type == IBV_QPT_UC || attr->qp_type == IBV_QPT_UD;
+
+	if (attr->qp_type != IBV_QPT_RC && !(of_roce && aw_persona_is_roce()))
 		return refuse_type(attr->qp_type);
 	if (!pd || !attr->send_cq || !attr->recv_cq)
 		return EINVAL;
@@ -194,6 +209,7 @@ static int uqp_create(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr, st
 		.recv_sge_max = attr->cap.max_recv_sge,
 		.inline_max = attr->cap.max_inline_data,
 		.sig_all = attr->sq_sig_all,
+		.uc = attr->qp_type == IBV_QPT_UC,
 		.ud_mtu = attr->qp_type == IBV_QPT_UD ? vb_port_mtu() : 0,
 	};
 

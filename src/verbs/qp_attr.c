@@ -245,6 +245,9 @@ static void move_do(struct vb_qp *qp, enum move move)
  */
 void vb_qp_access_grant(struct vb_qp *qp, unsigned int access)
 {
+	/* UC has neither Reads nor atomics, in either direction. */
+	if (qp->uqp->attr.uc)
+		access &= AW_ACCESS_REMOTE_WRITE;
 	aw_lock(&qp->uqp->lock);
 	qp->uqp->core.remote_access = access & AW_ACCESS_REMOTE;
 	aw_unlock(&qp->uqp->lock);

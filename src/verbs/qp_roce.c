@@ -143,6 +143,7 @@ static int to_rtr(struct vb_qp *qp, const struct ibv_qp_attr *attr)
 	struct aw_rc_told told = {
 		.pair.local.qpn = qp->uqp->qpn,
 		.pair.remote.qpn = attr->dest_qp_num,
+		.pair.type = qp->uqp->attr.uc ? PAIR_UC : PAIR_RC,
 		.ird = attr->max_dest_rd_atomic,
 		.by_lid = !ah->is_global,
 	};

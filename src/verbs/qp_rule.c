@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The transitions of RC and UD QPs on InfiniBand. A QP goes to RESET and ERR from every state,
+// The transitions of RC, UC and UD QPs on InfiniBand. A QP goes to RESET and ERR from every state,
 // without other attributes.
 #include "verbs/qp_rule.h"
 
@@ -9,6 +9,8 @@
 #define RC_RTS_OPTIONAL                                                                     \
 	(IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE | \
 	 IBV_QP_MIN_RNR_TIMER)
+#define UC_RTS_OPTIONAL \
+	(IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE)
 #define UD_RTS_OPTIONAL (IBV_QP_CUR_STATE | IBV_QP_QKEY)
 
 struct rule {
@@ -34,6 +36,21 @@ static const struct rule rc_rules[] = {
 	  IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 		  IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_ALT_PATH |
 		  IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER |
+		  IBV_QP_PATH_MIG_STATE },
+};
+
+/* Nothing is read, acknowledged or sent again. */
+static const struct rule uc_rules[] = {
+	{ IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0 },
+	{ IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
+	{ IBV_QPS_INIT, IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+	  IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
+	{ IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, UC_RTS_OPTIONAL },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, 0, UC_RTS_OPTIONAL },
+	{ IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY },
+	{ IBV_QPS_SQD, IBV_QPS_RTS, 0, UC_RTS_OPTIONAL },
+	{ IBV_QPS_SQD, IBV_QPS_SQD, 0,
+	  IBV_QP_AV | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX |
 		  IBV_QP_PATH_MIG_STATE },
 };
 
@@ -67,6 +84,8 @@ int vb_qp_rule_check(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_
 		rule = &anywhere;
 	else if (type == IBV_QPT_UD)
 		rule = rule_find(ud_rules, sizeof(ud_rules) / sizeof(ud_rules[0]), from, to);
+	else if (type == IBV_QPT_UC)
+		rule = rule_find(uc_rules, sizeof(uc_rules) / sizeof(uc_rules[0]), from, to);
 	else
 		rule = rule_find(rc_rules, sizeof(rc_rules) / sizeof(rc_rules[0]), from, to);
 	if (!rule || (mask & rule->required) != rule->required)

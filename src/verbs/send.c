@@ -34,12 +34,20 @@ int vb_send_address(const struct vb_qp *qp, struct aw_swqe *wqe, struct ibv_ah *
 	return 0;
 }
 
+/* ibv_post_send(3) */
+static bool uc_has(enum aw_op op)
+{
+	return aw_op_is_one_way(op) || op == AW_OP_LOCAL_INV || op == AW_OP_BIND_MW;
+}
+
 int vb_send_agreed(struct vb_qp *qp, enum aw_op op)
 {
 	const struct aw_qp *core = &qp->uqp->core;
 
 	if (qp->uqp->ud)
 		return op == AW_OP_SEND || op == AW_OP_SEND_IMM ? 0 : EINVAL;
+	if (qp->uqp->attr.uc && !uc_has(op))
+		return EINVAL;
 	if (!aw_op_is_extension(op) || core->stream.extensions || core->state == AW_QP_ERROR)
 		return 0;
 	if (core->state == AW_QP_IDLE)

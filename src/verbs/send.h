@@ -20,7 +20,7 @@ int vb_send_address(const struct vb_qp *qp, struct aw_swqe *wqe, struct ibv_ah *
 		    uint32_t remote_qpn, uint32_t remote_qkey) AW_REQUIRES(qp->uqp->lock);
 
 /*
- * 0, or EINVAL: a UD QP has only Sends; or EOPNOTSUPP: immediate data or an atomic, and the peer
+ * 0, or EINVAL: a UD QP has only Sends, a UC QP neither Reads nor atomics; or EOPNOTSUPP: immediate data or an atomic, and the peer
  * did not agree to such at start-up, which is logged once a QP. A QP in ERROR takes all, to flush
  * it.
  */

@@ -10,7 +10,7 @@ enum {
 	MAGIC = 0, /* 4 octets */
 	VERSION = 4,
 	ANSWER = 5,
-	RESERVED = 6, /* zero; ignored */
+	TYPE = 6,
 	ABILITIES = 7,
 	INCARNATION = 8,
 	SRC_QPN = 12, /* the upper octet of each is zero */
@@ -30,7 +30,7 @@ void pair_put(const struct pair *pair, uint8_t *p)
 	p[VERSION] = PAIR_VERSION;
 	p[ANSWER] = (uint8_t)pair->answer;
 	p[ABILITIES] = pair->keeps ? KEEPS : 0;
-	p[RESERVED] = 0;
+	p[TYPE] = pair->type;
 	put_be32(p + INCARNATION, pair->incarnation);
 	put_be32(p + SRC_QPN, pair->src_qpn);
 	put_be32(p + DST_QPN, pair->dst_qpn);
@@ -40,11 +40,12 @@ void pair_put(const struct pair *pair, uint8_t *p)
 bool pair_get(const uint8_t *p, size_t len, struct pair *pair)
 {
 	if (len < PAIR_LEN || memcmp(p + MAGIC, magic, sizeof(magic)) != 0 ||
-	    p[VERSION] != PAIR_VERSION || p[ANSWER] > PAIR_MALFORMED ||
+	    p[VERSION] != PAIR_VERSION || p[ANSWER] > PAIR_OTHER_TYPE ||
 	    get_be32(p + SRC_QPN) > QPN_MAX || get_be32(p + DST_QPN) > QPN_MAX)
 		return false;
 	*pair = (struct pair){
 		.answer = (enum pair_answer)p[ANSWER],
+		.type = p[TYPE],
 		.keeps = p[ABILITIES] & KEEPS,
 		.incarnation = get_be32(p + INCARNATION),
 		.src_qpn = get_be32(p + SRC_QPN),

@@ -21,10 +21,18 @@ enum pair_answer {
 	PAIR_ADDRESS, /* the source GID is not where the TCP connection comes from */
 	PAIR_BUSY, /* another connection between the two exists, or is preferred */
 	PAIR_MALFORMED, /* no private data of this kind and version */
+	PAIR_OTHER_TYPE, /* the QP is of another type than the caller */
+};
+
+/* The type of both QPs. Ends that know RC alone send 0 and do not look. */
+enum pair_type {
+	PAIR_RC,
+	PAIR_UC,
 };
 
 struct pair {
 	enum pair_answer answer;
+	uint8_t type; /* of the source QP: enum pair_type, or one of a later version */
 	uint32_t incarnation; /* grows each time that the source QP goes to RTR */
 	uint32_t src_qpn; /* 24 bits */
 	uint32_t dst_qpn; /* likewise */

@@ -8,6 +8,7 @@ from perftest import table
 
 with_cm = pytest.mark.program("perftest with -R")
 without_cm = pytest.mark.program("perftest without -R")
+without_cm_uc = pytest.mark.program("perftest without -R, UC")
 without_cm_ud = pytest.mark.program("perftest without -R, UD")
 only_roce = pytest.mark.personas("roce")
 by_lid = pytest.mark.fails_between_hosts("qperf tells its peer a LID and no GID, and without a GID a path leads to this host alone")
@@ -65,6 +66,20 @@ def test_without_rdma_cm(scene, line):
     scene.carried(octets=octets)
 
 
+@without_cm_uc
+@only_roce
+@pytest.mark.parametrize("line", [
+    "ib_send_lat -c UC -s 8 -n 500", "ib_send_bw -c UC -s 65536 -n 500", "ib_send_bw -c UC -s 64 -n 5000",
+    "ib_send_bw -c UC -b -n 200", "ib_send_bw -c UC -q 4 -n 200", "ib_send_bw -c UC -a -n 10",
+    "ib_write_lat -c UC -s 8 -n 500", "ib_write_bw -c UC -s 65536 -n 500", "ib_write_bw -c UC -b -n 200",
+    "ib_write_bw -c UC -a -n 10", "ib_send_lat -c UC -e -n 200"])
+@pytest.mark.reports("overlap", "qp-destroyed", "wakeup-lost", "leak")
+def test_unreliable(scene, line):
+    """Not a message is lost: the counts are those of a reliable connection."""
+    octets = judge(line, perftest(scene, line))
+    scene.carried(octets=octets)
+
+
 @without_cm_ud
 @only_roce
 @pytest.mark.parametrize("line", ["ib_send_lat -c UD -s 64 -n 200", "ib_send_bw -c UD -s 1024 -n 200"])
@@ -118,6 +133,16 @@ def test_qperf_datagrams_in_jumbo_frames(scene, test):
     with scene.jumbo_frames():
         qperf(scene, test)
     scene.carried_datagrams(10)
+
+
+@pytest.mark.program("qperf, UC")
+@only_roce
+@by_lid
+@pytest.mark.parametrize("test", ["uc_lat", "uc_bw", "uc_bi_bw", "uc_rdma_write_lat", "uc_rdma_write_bw"])
+@pytest.mark.reports("overlap", "qp-destroyed", "wakeup-lost", "leak")
+def test_qperf_unreliable(scene, test):
+    qperf(scene, test)
+    scene.carried()
 
 
 def qperf(scene, test):

@@ -121,6 +121,20 @@ def test_pingpong(scene, line):
     scene.carried(octets=1000 * 4096)
 
 
+@pytest.mark.program("ibverbs-utils: ibv_uc_pingpong")
+@only_roce
+@pytest.mark.parametrize("options", ["", "-e", "-s 1000003 -n 50"])
+@pytest.mark.reports("overlap", "qp-destroyed", "wakeup-lost")
+def test_uc_pingpong(scene, options):
+    port = scene.port()
+    server = scene.server(f"ibv_uc_pingpong -g 0 -c {options} -p {port}", port)
+    client = scene.client(f"ibv_uc_pingpong -g 0 -c {options} -p {port} {scene.address}")
+    scene.ends_well(client, server)
+    for end in (client, server):
+        assert re.search(r"(?m)^\d+ iters in", end.output())
+    scene.carried(octets=1000 * 4096)
+
+
 @pytest.mark.program("ibverbs-utils: ibv_ud_pingpong")
 @only_roce
 @pytest.mark.parametrize("options", ["", "-e", "-s 1024 -n 200"])

@@ -53,6 +53,13 @@ def test_pingpong_with_time_stamps(start, port):
     assert 0 < shortest <= mean <= longest < 60e9  # nanoseconds
 
 
+@pytest.mark.parametrize("options", ["", "-e", "-s 100000 -n 50"])
+def test_uc_pingpong(start, port, options):
+    """It sends as soon as the peer has told its number: not a message may be lost."""
+    output = pair(start, port, f"ibv_uc_pingpong -g 0 -n {COUNT} {options}")
+    assert re.search(r"\d+ iters in ", output)
+
+
 @pytest.mark.parametrize("gid", ["::ffff:127.0.0.1", "::1"])
 def test_pingpong_by_gid(start, port, gid):
     output = pair(start, port, f"ibv_rc_pingpong -c -g {gid_index(start, gid)} -n {COUNT}")
@@ -75,6 +82,8 @@ def test_a_lid_leads_to_no_other_host(start, port, veth1500):
 
 @pytest.mark.parametrize("line, sizes", [
     ("ib_write_bw -s 65536", [65536]), ("ib_send_lat -s 64", [64]), ("ib_read_bw -s 65536", [65536]),
+    ("ib_send_lat -c UC -s 64", [64]), ("ib_send_bw -c UC -s 64", [64]),
+    ("ib_write_lat -c UC -s 64", [64]), ("ib_write_bw -c UC -q 4 -s 65536", [65536]),
     ("ib_atomic_bw", [8]), ("ib_send_bw -b -q 4 -s 4096", [4096]), ("ib_read_lat -e -s 64", [64])])
 def test_perftest(start, port, line, sizes):
     assert_figures(table(pair(start, port, f"{line} -F -n 200")), sizes)
@@ -87,7 +96,8 @@ def test_a_thousand_qps(start, port):
     assert_figures(table(output), [64])
 
 
-@pytest.mark.parametrize("line", ["ibv_rc_pingpong -g 0", "ib_write_bw -F -s 65536"])
+@pytest.mark.parametrize("line", ["ibv_rc_pingpong -g 0", "ib_write_bw -F -s 65536",
+                                  "ibv_uc_pingpong -g 0", "ib_send_bw -c UC -F -s 65536"])
 def test_between_hosts(start, port, veth1500, line):
     pair(start, port, f"{line} -n 200", veth1500)
 
@@ -198,6 +208,16 @@ def test_two_users_at_once(start, port):
         client = start(f"ibv_rc_pingpong -g 0 -n 20 -p {port} 127.0.0.1", prefix=ROCE)
         assert client.wait_exit(SECONDS_MAX) == 0
         assert mine.wait_exit(SECONDS_MAX) == 0
+
+
+def test_one_end_is_uc(start, port):
+    """Each end says so; the two programs exchange the same numbers."""
+    server = start.server("ibv_uc_pingpong -g 0", port, prefix=ROCE)
+    client = start(f"ibv_rc_pingpong -g 0 -p {port} 127.0.0.1", prefix=ROCE)
+    client.wait_output("is rc, and its peer qp")
+    server.wait_output("is uc, and its peer qp")
+    assert client.wait_exit(SECONDS_MAX) != 0
+    server.kill()
 
 
 def test_one_end_without_a_gid(start, port):

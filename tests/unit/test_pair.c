@@ -41,6 +41,7 @@ static void pair_get__as_documented(void **state)
 	(void)state;
 	assert_true(pair_get(octets, sizeof(octets), &pair));
 	assert_int_equal(pair.answer, PAIR_OK);
+	assert_int_equal(pair.type, PAIR_RC);
 	assert_int_equal(pair.incarnation, 3);
 	assert_int_equal(pair.src_qpn, 0x123456);
 	assert_int_equal(pair.dst_qpn, 0xabcdef);
@@ -56,7 +57,6 @@ static void pair_get__more_octets_are_a_later_version_s(void **state)
 	(void)state;
 	memcpy(p, octets, sizeof(octets));
 	p[7] = 0xfe; /* abilities of a later version */
-	p[6] = 0xff; /* reserved: not looked at */
 	assert_true(pair_get(p, sizeof(p), &pair));
 	assert_false(pair.keeps);
 }
@@ -82,7 +82,7 @@ static void pair_get__refuses_what_it_does_not_know(void **state)
 	refused(3, 'c');
 	refused(4, 0);
 	refused(4, 2);
-	refused(5, PAIR_MALFORMED + 1);
+	refused(5, PAIR_OTHER_TYPE + 1);
 	refused(12, 1); /* a QPN has 24 bits */
 	refused(16, 1);
 }
@@ -90,7 +90,7 @@ static void pair_get__refuses_what_it_does_not_know(void **state)
 static void pair_put__every_answer_comes_back(void **state)
 {
 	(void)state;
-	for (int answer = PAIR_OK; answer <= PAIR_MALFORMED; answer++) {
+	for (int answer = PAIR_OK; answer <= PAIR_OTHER_TYPE; answer++) {
 		struct pair pair = value;
 		uint8_t p[PAIR_LEN];
 
@@ -102,6 +102,23 @@ static void pair_put__every_answer_comes_back(void **state)
 	}
 }
 
+/* One of a later version is no error: no QP here is of that type. */
+static void pair_put__every_type_comes_back(void **state)
+{
+	(void)state;
+	for (int type = 0; type <= UINT8_MAX; type++) {
+		struct pair pair = value;
+		uint8_t p[PAIR_LEN];
+
+		pair.type = (uint8_t)type;
+		pair_put(&pair, p);
+		assert_int_equal(p[6], type);
+		memset(&pair, 0, sizeof(pair));
+		assert_true(pair_get(p, sizeof(p), &pair));
+		assert_int_equal(pair.type, type);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -110,6 +127,7 @@ int main(void)
 		cmocka_unit_test(pair_get__more_octets_are_a_later_version_s),
 		cmocka_unit_test(pair_get__refuses_what_it_does_not_know),
 		cmocka_unit_test(pair_put__every_answer_comes_back),
+		cmocka_unit_test(pair_put__every_type_comes_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,18 +28,22 @@ static struct aw_pair_end end_of(const char *ip, uint32_t qpn)
 
 static struct aw_pair pair_of(const char *a, uint32_t a_qpn, const char *b, uint32_t b_qpn)
 {
-	return (struct aw_pair){ end_of(a, a_qpn), end_of(b, b_qpn) };
+	return (struct aw_pair){ .local = end_of(a, a_qpn), .remote = end_of(b, b_qpn) };
 }
 
 static struct aw_pair other_way(const struct aw_pair *pair)
 {
-	return (struct aw_pair){ pair->remote, pair->local };
+	return (struct aw_pair){ .local = pair->remote, .remote = pair->local, .type = pair->type };
 }
 
 /* The Request that the peer of told sends. */
 static struct pair request_of_peer(const struct aw_pair *told)
 {
-	struct pair request = { .src_qpn = told->remote.qpn, .dst_qpn = told->local.qpn };
+	struct pair request = {
+		.type = (uint8_t)told->type,
+		.src_qpn = told->remote.qpn,
+		.dst_qpn = told->local.qpn,
+	};
 
 	memcpy(request.src_gid, told->remote.gid, GID_LEN);
 	return request;
@@ -140,6 +144,31 @@ static void judge__a_stranger_is_rejected(void **state)
 	assert_int_equal(aw_pair_match(&told, &qpn, &nowhere), PAIR_NO_QP);
 }
 
+/* RC and UC do not connect, whoever calls; nor does a type that this version does not know. */
+static void match__of_one_type(void **state)
+{
+	struct aw_pair told = pair_at(0);
+
+	(void)state;
+	for (uint8_t type = PAIR_RC; type <= PAIR_UC + 1; type++) {
+		struct pair request = request_of_peer(&told);
+
+		for (told.type = PAIR_RC; told.type <= PAIR_UC; told.type++) {
+			enum pair_answer answer = told.type == type ? PAIR_OK : PAIR_OTHER_TYPE;
+
+			request.type = type;
+			assert_int_equal(aw_pair_match(&told, &request, &nowhere), answer);
+			assert_int_equal(aw_pair_judge(AW_PAIR_WAITING, &told, &request, &nowhere),
+					 answer ? AW_PAIR_REJECT : AW_PAIR_ACCEPT);
+		}
+	}
+	struct pair stranger = request_of_peer(&told);
+
+	stranger.src_qpn++;
+	stranger.type++;
+	assert_int_equal(aw_pair_match(&told, &stranger, &nowhere), PAIR_OTHER_PEER);
+}
+
 /* Another host may have the address on another link. */
 static void match__of_a_link_local_address_on_its_link(void **state)
 {
@@ -237,6 +266,7 @@ int main(void)
 		cmocka_unit_test(judge__of_two_calls_one_stays),
 		cmocka_unit_test(judge__a_call_under_way_gives_way),
 		cmocka_unit_test(judge__a_stranger_is_rejected),
+		cmocka_unit_test(match__of_one_type),
 		cmocka_unit_test(match__of_a_link_local_address_on_its_link),
 		cmocka_unit_test(judge__a_qp_that_was_told_nothing_yet_lets_wait),
 		cmocka_unit_test(address__and_back),

@@ -42,8 +42,16 @@ struct route route_loopback(struct fixture *f)
 
 void walker_make(struct walker *w, struct fixture *f)
 {
+	walker_make_type(w, f, IBV_QPT_RC, NULL);
+}
+
+void walker_make_type(struct walker *w, struct fixture *f, enum ibv_qp_type type,
+		      struct ibv_srq *srq)
+{
 	struct ibv_qp_init_attr attr = qp_attr(f);
 
+	attr.qp_type = type;
+	attr.srq = srq;
 	w->send_cq = ibv_create_cq(f->context, CQE_MAX, NULL, NULL, 0);
 	w->recv_cq = ibv_create_cq(f->context, CQE_MAX, NULL, NULL, 0);
 	attr.send_cq = w->send_cq;
@@ -116,15 +124,17 @@ void walk_init(struct walker *w)
 void walk_rtr(struct walker *w, const struct route *route, uint32_t qpn)
 {
 	struct ibv_qp_attr attr = walk_attr_rtr(route, qpn);
+	bool uc = w->qp->qp_type == IBV_QPT_UC;
 
-	assert_int_equal(ibv_modify_qp(w->qp, &attr, WALK_RTR), 0);
+	assert_int_equal(ibv_modify_qp(w->qp, &attr, uc ? WALK_UC_RTR : WALK_RTR), 0);
 }
 
 void walk_rts(struct walker *w)
 {
 	struct ibv_qp_attr attr = walk_attr_rts();
+	bool uc = w->qp->qp_type == IBV_QPT_UC;
 
-	assert_int_equal(ibv_modify_qp(w->qp, &attr, WALK_RTS), 0);
+	assert_int_equal(ibv_modify_qp(w->qp, &attr, uc ? WALK_UC_RTS : WALK_RTS), 0);
 }
 
 void walk(struct walker *w, const struct route *route, uint32_t qpn)
@@ -189,6 +199,14 @@ struct ibv_wc walker_received(struct walker *w, enum ibv_wc_status status)
 	return wc;
 }
 
+void walker_hears_nothing(struct walker *w)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_poll_cq(w->recv_cq, 1, &wc), 0);
+	assert_int_equal(qp_state(w->qp), IBV_QPS_RTS);
+}
+
 void walker_talk(struct walker *from, struct walker *to)
 {
 	static uint8_t mark;
@@ -206,6 +224,12 @@ void two_make(struct two *t, struct fixture *f)
 {
 	walker_make(&t->a, f);
 	walker_make(&t->b, f);
+}
+
+void two_make_uc(struct two *t, struct fixture *f)
+{
+	walker_make_type(&t->a, f, IBV_QPT_UC, NULL);
+	walker_make_type(&t->b, f, IBV_QPT_UC, NULL);
 }
 
 void two_destroy(struct two *t)
@@ -231,6 +255,15 @@ void two_connect(struct two *t, struct fixture *f)
 	struct route route = route_loopback(f);
 
 	two_make(t, f);
+	two_walk(t, &route);
+	two_talk(t);
+}
+
+void two_connect_uc(struct two *t, struct fixture *f)
+{
+	struct route route = route_loopback(f);
+
+	two_make_uc(t, f);
 	two_walk(t, &route);
 	two_talk(t);
 }

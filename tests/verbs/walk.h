@@ -33,7 +33,10 @@ struct route route_by_lid(void);
 struct route route_by(struct fixture *f, const char *address);
 struct route route_loopback(struct fixture *f);
 
+/* make: an RC QP. make_type: of this type, and with this SRQ, or NULL. */
 void walker_make(struct walker *w, struct fixture *f);
+void walker_make_type(struct walker *w, struct fixture *f, enum ibv_qp_type type,
+		      struct ibv_srq *srq);
 void walker_destroy(struct walker *w);
 
 /* The attributes and the mask of each step, as a program that knows its peer's QPN would give them. */
@@ -47,6 +50,9 @@ struct ibv_qp_attr walk_attr_rts(void);
 #define WALK_RTS                                                                               \
 	(IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | \
 	 IBV_QP_MAX_QP_RD_ATOMIC)
+/* Of a UC QP. */
+#define WALK_UC_RTR (IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define WALK_UC_RTS (IBV_QP_STATE | IBV_QP_SQ_PSN)
 
 void walk_init(struct walker *w);
 void walk_rtr(struct walker *w, const struct route *route, uint32_t qpn);
@@ -62,6 +68,8 @@ void walker_post(struct walker *w, enum ibv_wr_opcode opcode, uint32_t len,
 /* The next completion, which must have this status. */
 struct ibv_wc walker_sent(struct walker *w, enum ibv_wc_status status);
 struct ibv_wc walker_received(struct walker *w, enum ibv_wc_status status);
+/* Nothing has been received so far, and the QP is in RTS. */
+void walker_hears_nothing(struct walker *w);
 
 /* A message from one to the other arrives, with what it carries. */
 void walker_talk(struct walker *from, struct walker *to);
@@ -72,6 +80,7 @@ struct two {
 };
 
 void two_make(struct two *t, struct fixture *f);
+void two_make_uc(struct two *t, struct fixture *f); /* of UC */
 void two_destroy(struct two *t);
 /* Both from RESET. */
 void two_walk(struct two *t, const struct route *route);
@@ -79,5 +88,6 @@ void two_walk(struct two *t, const struct route *route);
 void two_talk(struct two *t);
 /* All of it, by the loopback address. */
 void two_connect(struct two *t, struct fixture *f);
+void two_connect_uc(struct two *t, struct fixture *f);
 
 #endif

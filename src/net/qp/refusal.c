@@ -73,6 +73,22 @@ static void explain(const struct aw_access_refusal *refusal, char why[WHY_MAX])
 	}
 }
 
+void aw_drop_log(struct aw_uqp *qp)
+{
+	const struct aw_rx_drop *drop = &qp->core.rx_drop;
+	char why[WHY_MAX] = "it is longer than its receive";
+
+	if (drop->count == 0 || drop->count / 2 < qp->drops_told)
+		return;
+	qp->drops_told = drop->count;
+	if (drop->last == AW_E_DDP_NO_BUFFER)
+		snprintf(why, WHY_MAX, "no receive is posted");
+	else if (drop->last != AW_E_DDP_TOO_LONG)
+		explain(&qp->core.refusal, why);
+	aw_log(AW_LOG_INFO, "qp 0x%x dropped a message of its peer, as uc qps do count %u cause %s",
+	       qp->qpn, drop->count, why);
+}
+
 void aw_access_refusal_log(const struct aw_uqp *qp, uint32_t events)
 {
 	const struct aw_access_refusal *refusal = &qp->core.refusal;

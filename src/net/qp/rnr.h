@@ -6,11 +6,21 @@
 #include "base/clock.h"
 #include "net/qp/uqp.h"
 
+/*
+ * UC drops a message that finds no receive. But where bytes come by TCP a thread takes those of many messages at
+ * once, faster than the program can post receives for them; an adapter meets that with the line's speed. So the first
+ * of such messages has this time, in which TCP's window slows the peer down; until the program has posted another receive, all
+ * later ones are dropped at once.
+ */
+#define AW_UC_RECEIVE_MS 250
+
 /* On a new stream messages may wait. */
 static inline void aw_rnr_begin(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	if (!qp->by_rc)
 		qp->rnr_ms = AW_RNR_MS;
+	if (qp->attr.uc)
+		qp->rnr_ms = AW_UC_RECEIVE_MS;
 	qp->rnr_told = false;
 	aw_rnr_wait_begin(&qp->rnr_wait, &qp->core);
 }
@@ -19,6 +29,13 @@ static inline void aw_rnr_begin(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 static inline void aw_rnr_end(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	qp->core.rnr_holds = false;
+}
+
+/* Called when a message has found a receive: UC has time again for the next one that finds none. */
+static inline void aw_rnr_found(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	if (qp->attr.uc && qp->core.state == AW_QP_RTS && !qp->leaves)
+		qp->core.rnr_holds = true;
 }
 
 /* True while a message waits. */

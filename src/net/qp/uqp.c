@@ -76,6 +76,7 @@ static void init_queues(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 		qp->core.recv_pd = a->srq->pd;
 	qp->core.sig_all = a->sig_all;
 	qp->core.tells_each = aw_counters_any(&qp->counters);
+	qp->core.unreliable = a->uc;
 	aw_stat_init(qp);
 }
 
@@ -352,6 +353,14 @@ void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status)
 	aw_uqp_unlock(qp);
 }
 
+void aw_uqp_drop_posts(struct aw_uqp *qp)
+{
+	aw_lock(&qp->lock);
+	qp->posts_drop = true;
+	aw_uqp_push(qp);
+	aw_uqp_unlock(qp);
+}
+
 void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells)
 {
 	aw_lock(&qp->lock);
@@ -382,9 +391,10 @@ void aw_uqp_reset(struct aw_uqp *qp)
 	qp->reads = NULL;
 	aw_mw_forget_qp(&qp->of_mw);
 	init_queues(qp);
-	qp->attached = qp->by_rc = qp->lost = qp->peer_gone = qp->recall_due = qp->drain_asked =
-		false;
+	qp->attached = qp->by_rc = qp->lost = qp->peer_gone = qp->recall_due = qp->posts_drop =
+		qp->drain_asked = false;
 	qp->fail_ns = 0;
+	qp->drops_told = 0;
 	qp->events_due = qp->events_told = 0;
 	aw_unlock(&qp->lock);
 	forget_cqes(qp);

@@ -90,6 +90,7 @@ struct aw_uqp_attr {
 	uint32_t inline_max; /* 0 to AW_INLINE_MAX */
 	bool sig_all;
 	const struct aw_uqp_kind *kind; /* NULL: a plain RC QP */
+	bool uc; /* an Unreliable Connection: ibv_modify_qp alone connects it */
 	uint32_t ud_mtu; /* of a UD QP (net/ud/ud.h): bytes of a message at most; 0: an RC QP */
 };
 
@@ -198,7 +199,10 @@ struct aw_uqp {
 		bool lost; /* the stream has ended, and the program is not notified */
 		/* the stream has ended, but a message of it waits for a receive; nothing is sent any more */
 		bool peer_gone;
-		bool recall_due; /* the stream ended unused, and rc's clock is set for it */
+		bool recall_due; /* the stream ended unused, or is one of UC, and rc's clock is set for it */
+		uint32_t
+			drops_told; /* UC: messages of the peer that were dropped when that was last logged */
+		bool posts_drop; /* UC: what finds no stream counts as sent (net/roce/rc.h) */
 		uint64_t fail_ns; /* posts that have no stream by then fail; 0: never */
 		uint32_t retry_ms; /* how long a post may wait for a stream; 0: for ever */
 	};
@@ -319,6 +323,9 @@ void aw_uqp_halt(struct aw_uqp *qp, bool halts, bool tells) AW_EXCLUDES(qp->lock
 
 /* The peer cannot be reached: the oldest posted WR fails with status, all others are flushed. */
 void aw_uqp_give_up(struct aw_uqp *qp, enum aw_wc_status status) AW_EXCLUDES(qp->lock);
+
+/* UC: the peer is not there: until a stream begins, posts count as sent. */
+void aw_uqp_drop_posts(struct aw_uqp *qp) AW_EXCLUDES(qp->lock);
 
 enum aw_qp_state aw_uqp_state(struct aw_uqp *qp) AW_EXCLUDES(qp->lock);
 

@@ -7,6 +7,7 @@
 #include "net/mr/mrtab.h"
 #include "net/mr/mw.h"
 #include "net/qp/crc.h"
+#include "net/qp/rnr.h"
 #include "net/qp/uqp_io.h"
 
 #include <stdlib.h>
@@ -84,7 +85,12 @@ static bool recv_take(void *ctx, struct aw_rwqe *recv)
 	struct aw_uqp *qp = ctx;
 
 	touch(qp);
-	return qp->attr.srq ? aw_srq_take(qp->attr.srq, recv) : aw_rq_take(&qp->rq, recv);
+	aw_held(&qp->lock);
+	bool taken = qp->attr.srq ? aw_srq_take(qp->attr.srq, recv) : aw_rq_take(&qp->rq, recv);
+
+	if (taken)
+		aw_rnr_found(qp);
+	return taken;
 }
 
 static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)

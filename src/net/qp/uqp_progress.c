@@ -179,6 +179,9 @@ int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct a
 	aw_lock(&qp->lock);
 	int err = qp->attached || qp->core.state != AW_QP_IDLE ? EINVAL : 0;
 
+	/* A peer that rdma_cm connects is RC. */
+	if (qp->attr.uc && !qp->by_rc)
+		err = EINVAL;
 	if (!err && !aw_pool_warm())
 		err = ENOMEM;
 	if (!err)

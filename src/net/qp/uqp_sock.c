@@ -17,6 +17,7 @@
 #include "net/qp/deferral.h"
 #include "net/qp/lost.h"
 #include "net/qp/move.h"
+#include "net/qp/refusal.h"
 #include "net/qp/replied.h"
 #include "net/qp/rnr.h"
 #include "net/qp/serving.h"
@@ -143,16 +144,17 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	qp->fail_ns = 0;
 	qp->lingers = 0;
 	qp->tells_delivered = qp->touched = qp->lost = qp->peer_gone = qp->leaves = qp->recall_due =
-		qp->reset_seen = qp->tx_blocked = qp->starved = qp->retry_due = qp->starving_told =
-			false;
+		qp->posts_drop = qp->reset_seen = qp->tx_blocked = qp->starved = qp->retry_due =
+			qp->starving_told = false;
 	stream->emss = aw_uqp_segment_size(to->fd);
 	bound_send_buffer(to->fd, stream->emss);
 	qp->ending = (struct aw_ending){ 0 };
 	qp->liveness = (struct aw_liveness){ 0 };
 	qp->emss_pos = qp->quiet_pos = 0;
 	aw_stat_stream_begun(qp, &qp->watch->peer);
-	qp->core.acks = qp->by_rc;
-	qp->core.keeps = qp->by_rc && qp->peer_keeps;
+	qp->core.acks = qp->by_rc && !qp->attr.uc;
+	/* A message of UC waits so briefly that what is behind it may wait as well. */
+	qp->core.keeps = qp->by_rc && qp->peer_keeps && !qp->attr.uc;
 	aw_qp_start(&qp->core, stream);
 	qp->in = qp->out = aw_varied_carrier(qp);
 	aw_carrier_begin(qp);
@@ -443,6 +445,7 @@ static void settle(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	if (qp->fd >= 0 && qp->core.state > AW_QP_RTS)
 		follow_ending(qp);
 	aw_uqp_note_events(qp);
+	aw_drop_log(qp);
 	aw_stat_write_qp(qp);
 	if (qp->fd < 0)
 		return;

@@ -79,7 +79,7 @@ enum pair_answer aw_pair_match(const struct aw_pair *told, const struct pair *re
 	if (gid_is_link_local(remote->gid) && remote->scope &&
 	    ((const struct sockaddr_in6 *)from)->sin6_scope_id != remote->scope)
 		return PAIR_OTHER_PEER;
-	return PAIR_OK;
+	return request->type == told->type ? PAIR_OK : PAIR_OTHER_TYPE;
 }
 
 enum aw_pair_verdict aw_pair_judge(enum aw_pair_phase phase, const struct aw_pair *told,

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "core/tx.h"
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
 #include "net/base/fork.h"
@@ -116,10 +117,11 @@ struct pair aw_rc_pair(const struct aw_rc *rc, enum pair_answer answer)
 	const struct aw_pair *told = &rc->told.pair;
 	struct pair pair = {
 		.answer = answer,
+		.type = (uint8_t)told->type,
 		.incarnation = rc->incarnation,
 		.src_qpn = told->local.qpn,
 		.dst_qpn = told->remote.qpn,
-		.keeps = true,
+		.keeps = told->type == PAIR_RC,
 	};
 
 	for (int i = 0; i < GID_LEN; i++)
@@ -160,7 +162,7 @@ int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
 	rc->told = *told;
 	rc->ord = AW_RD_MAX;
 	rc->calls = 0;
-	rc->met = false;
+	rc->met = rc->type_told = false;
 	/* Relaxed: only the number matters. */
 	rc->incarnation = atomic_fetch_add_explicit(&incarnations, 1, memory_order_relaxed) + 1;
 	rc->phase = AW_PAIR_WAITING;
@@ -169,6 +171,7 @@ int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
 
 	aw_lock(&qp->lock);
 	qp->by_rc = true;
+	qp->posts_drop = false;
 	qp->rnr_ms = 0;
 	qp->retry_ms = 0;
 	aw_unlock(&qp->lock);
@@ -195,7 +198,8 @@ void aw_rc_ready(struct aw_rc *rc, const struct aw_rc_ready *ready)
 	aw_lock(&qp->lock);
 	qp->core.posts_early = true;
 	qp->retry_ms = ready->retry_ms;
-	qp->rnr_ms = ready->rnr_ms;
+	if (!qp->attr.uc)
+		qp->rnr_ms = ready->rnr_ms;
 	bound_ord(qp, ready->ord);
 	aw_unlock(&qp->lock);
 	aw_unlock(&rc->lock);
@@ -247,26 +251,40 @@ static bool has_posts(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 
 static uint32_t patience_ms(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
-	/* After a stream that was used no other one will come, so the QP's own timeout holds. */
+	/* After a stream that was used no other one will come, so the QP's own timeout holds. UC has none. */
+	if (qp->attr.uc)
+		return aw_bounds.patience_ms;
 	if (qp->lost || qp->peer_gone || qp->retry_ms > aw_bounds.patience_ms)
 		return qp->retry_ms;
 	return aw_bounds.patience_ms;
 }
 
-/* True when the stream ended before either end had begun a message on it. */
-static bool ended_unused(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+/* True when the stream ended before either end had begun a message on it; or, of UC, when it ended. */
+static bool ended_for_another(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	const struct aw_sq *sq = &qp->core.sq;
 
-	return qp->lost && !qp->touched && qp->core.state == AW_QP_RTS && sq->next == sq->head &&
-	       !qp->core.tx_begun;
+	return qp->lost && (!qp->touched || qp->attr.uc) && qp->core.state == AW_QP_RTS &&
+	       sq->next == sq->head && !qp->core.tx_begun;
+}
+
+/* UC: what was posted is dropped where it will find no stream that its peer awaits it on. */
+static void drop_posts(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	qp->posts_drop |= (qp->lost && qp->touched) || qp->peer_gone;
+	if (qp->posts_drop)
+		aw_tx_drop(&qp->core);
 }
 
 static void follow_qp(struct aw_uqp *qp)
 {
-	bool waits = aw_uqp_is_cut_off(qp) && has_posts(qp) && qp->retry_ms > 0;
+	if (qp->attr.uc)
+		drop_posts(qp);
+
+	bool has_time = qp->retry_ms > 0 || qp->attr.uc;
+	bool waits = aw_uqp_is_cut_off(qp) && has_posts(qp) && has_time;
 	bool waits_anew = waits && !qp->fail_ns;
-	bool ended_anew = ended_unused(qp) && !qp->recall_due;
+	bool ended_anew = ended_for_another(qp) && !qp->recall_due;
 
 	if (!waits)
 		qp->fail_ns = 0;
@@ -280,18 +298,18 @@ static void follow_qp(struct aw_uqp *qp)
 
 /*
  * The peer may have been reset and may connect again. On InfiniBand an end of an unused stream
- * would not be noticed, so the QP goes back to waiting.
+ * would not be noticed, nor any of UC, so the QP goes back to waiting.
  */
 static void look_after_stream(struct aw_rc *rc, struct aw_rc_litter *litter) AW_REQUIRES(rc->lock)
 {
 	struct aw_uqp *qp = rc->qp;
-	bool unused;
+	bool again;
 
 	if (rc->phase != AW_PAIR_JOINED)
 		return;
 	aw_lock(&qp->lock);
-	unused = ended_unused(qp);
-	if (unused) {
+	again = ended_for_another(qp);
+	if (again) {
 		aw_qp_recall(&qp->core);
 		qp->attached = qp->lost = qp->recall_due = false;
 		/* Of the stream; that the queue is drained is of the program's move to SQD. */
@@ -301,7 +319,7 @@ static void look_after_stream(struct aw_rc *rc, struct aw_rc_litter *litter) AW_
 		follow_qp(qp);
 	}
 	aw_unlock(&qp->lock);
-	if (!unused)
+	if (!again)
 		return;
 	rc->phase = AW_PAIR_WAITING;
 	if (!aw_rc_answer_held(rc, litter))
@@ -315,8 +333,25 @@ static void log_given_up(const struct aw_rc *rc) AW_REQUIRES(rc->lock)
 
 	aw_pair_address(&rc->told.pair.remote, aw_qpn_port(rc->told.pair.remote.qpn), &addr);
 	aw_log(rc->met ? AW_LOG_WARN : AW_LOG_ERROR,
-	       "qp 0x%x: peer qp 0x%x at %s did not answer in time: is its program still running, with --persona roce, and is the port open?",
-	       rc->qp->qpn, rc->told.pair.remote.qpn, aw_addr_text(&addr).text);
+	       "qp 0x%x: peer qp 0x%x at %s did not answer in time%s: is its program still running, with --persona roce, and is the port open?",
+	       rc->qp->qpn, rc->told.pair.remote.qpn, aw_addr_text(&addr).text,
+	       rc->qp->attr.uc ? ", and what is posted is dropped until it does, as on any uc qp"
+			       : "");
+}
+
+void aw_rc_log_type(struct aw_rc *rc)
+{
+	struct sockaddr_storage addr;
+
+	if (rc->type_told)
+		return;
+	rc->type_told = true;
+	aw_pair_address(&rc->told.pair.remote, aw_qpn_port(rc->told.pair.remote.qpn), &addr);
+	aw_log(AW_LOG_ERROR,
+	       "qp 0x%x is %s, and its peer qp 0x%x at %s is of another type: only two rc qps or two uc qps connect (perftest: the same -c "
+	       "at both ends)",
+	       rc->qp->qpn, rc->told.pair.type == PAIR_UC ? "uc" : "rc", rc->told.pair.remote.qpn,
+	       aw_addr_text(&addr).text);
 }
 
 /* The time when the posts fail, or 0. */
@@ -349,6 +384,12 @@ static void fail_in_time(struct aw_rc *rc, uint64_t now_ns, struct aw_rc_litter 
 	if (!at || now_ns < at || takes_peers_call(rc, litter))
 		return;
 	log_given_up(rc);
+	if (rc->qp->attr.uc) {
+		if (rc->phase == AW_PAIR_WAITING && !rc->call_ns)
+			aw_rc_call_later(rc);
+		aw_uqp_drop_posts(rc->qp);
+		return;
+	}
 	rc->phase = AW_PAIR_OVER;
 	rc->call_ns = 0;
 	aw_rc_drop_call(rc, litter);
@@ -382,7 +423,7 @@ void aw_rc_set_clock(struct aw_rc *rc)
 			at = earlier(rc->held[i].until_ns, at);
 	aw_lock(&rc->qp->lock);
 	at = earlier(fail_time(rc->qp), at);
-	aw_watch_deadline(&rc->watch, ended_unused(rc->qp) ? SOON_MS : ms_until(at));
+	aw_watch_deadline(&rc->watch, ended_for_another(rc->qp) ? SOON_MS : ms_until(at));
 	aw_unlock(&rc->qp->lock);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// RC connections of the roce persona: a QP that the program moves by ibv_modify_qp gets a TCP
+// Connections of the roce persona's RC and UC QPs: a QP that the program moves by ibv_modify_qp gets a TCP
 // connection with MPA to its peer QP. No function blocks, either end may be first, and one
 // direction through a firewall is enough: both ends call, and the rules of net/roce/pair.h decide.
 // The lock is taken before the QP's.
@@ -11,6 +11,12 @@
 // QP reads what its socket has before its first message, local operations count as no use, and a
 // conn that is accepted just as its QP is reset closes without a Terminate (plain_end of
 // net/conn/conn.h).
+//
+// A QP of UC never notices that its peer is gone. A post without a connection waits for the first one
+// since RTR, for as long as a post of RC does at the least, so that two programs that have just
+// exchanged their numbers lose nothing. After that time, and after a stream that was used, posts count
+// as sent and are dropped (posts_drop). Connecting goes on all the while: after the end of each stream
+// the QP waits for another one.
 #ifndef NET_RC_H
 #define NET_RC_H
 
@@ -40,7 +46,7 @@ struct aw_rc_ready {
 	uint32_t rnr_ms; /* how long an inbound message waits for a receive; 0: for ever */
 };
 
-/* An RC QP of the roce persona is created with this kind: qp->rc makes its connections. */
+/* An RC or UC QP of the roce persona is created with this kind: qp->rc makes its connections. */
 extern const struct aw_uqp_kind aw_rc_kind;
 
 /*

@@ -182,6 +182,8 @@ static void reject_strangers(struct aw_rc *rc, struct aw_rc_litter *litter) AW_R
 		answer = match(rc, held->conn, &held->request);
 		if (!answer)
 			continue;
+		if (answer == PAIR_OTHER_TYPE)
+			aw_rc_log_type(rc);
 		reject_held(rc, held, answer, litter);
 	}
 }
@@ -238,6 +240,7 @@ static void take_request(struct aw_rc *rc, struct aw_conn *conn, const struct pa
 {
 	struct aw_rc_litter litter = { .count = 0 };
 	enum aw_pair_verdict verdict;
+	enum pair_answer answer;
 
 	aw_lock(&rc->lock);
 	aw_rc_look(rc, &litter);
@@ -255,7 +258,10 @@ static void take_request(struct aw_rc *rc, struct aw_conn *conn, const struct pa
 		hold(rc, conn, request, &litter);
 		break;
 	case AW_PAIR_REJECT:
-		reject(conn, request, rc->ended ? PAIR_NO_QP : match(rc, conn, request));
+		answer = rc->ended ? PAIR_NO_QP : match(rc, conn, request);
+		if (answer == PAIR_OTHER_TYPE)
+			aw_rc_log_type(rc);
+		reject(conn, request, answer);
 		aw_rc_drop(&litter, conn);
 		break;
 	}

@@ -129,6 +129,8 @@ static const char *answer_text(enum pair_answer answer)
 		       "on the way";
 	case PAIR_BUSY:
 		return "it has a connection";
+	case PAIR_OTHER_TYPE:
+		return "one of the two qps is rc, the other one uc";
 	case PAIR_MALFORMED:
 		return "it knows no calls of this kind: is its persona roce, and its version the same?";
 	}
@@ -156,6 +158,8 @@ static bool on_accepted(struct aw_rc *rc, struct aw_conn *conn, struct aw_rc_lit
 
 	if (answer) {
 		say(rc, "no connection with", answer_text(answer));
+		if (answer == PAIR_OTHER_TYPE)
+			aw_rc_log_type(rc);
 		return false;
 	}
 	aw_rc_agree(rc, reply.keeps);
@@ -195,6 +199,8 @@ static void on_rejected(struct aw_rc *rc, const struct aw_conn *conn) AW_REQUIRE
 	say(rc, "rejected by", answer_text(answer));
 	if (answer == PAIR_NO_QP || answer == PAIR_MALFORMED)
 		tell_of_lid(rc);
+	if (answer == PAIR_OTHER_TYPE)
+		aw_rc_log_type(rc);
 }
 
 /* Ends the call with its event. */

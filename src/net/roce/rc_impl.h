@@ -28,6 +28,7 @@ struct aw_rc {
 	struct aw_conn *call; /* a call that is not answered yet */
 	uint32_t calls; /* calls that failed */
 	bool met; /* has been connected since RTR */
+	bool type_told; /* since RTR: that the peer is of another type was logged */
 	uint64_t call_ns; /* when to call; 0: no call is due */
 	struct aw_rc_held held[AW_RC_HELD_MAX];
 };
@@ -49,6 +50,9 @@ static inline uint16_t aw_rc_depth(uint16_t told)
 {
 	return told > 0 ? told : 1;
 }
+
+/* Logs that the QP of the peer is of another type, which the two programs have to mend. */
+void aw_rc_log_type(struct aw_rc *rc) AW_REQUIRES(rc->lock);
 
 /* Sets the clock to the earliest of what is due. */
 void aw_rc_set_clock(struct aw_rc *rc) AW_REQUIRES(rc->lock) AW_EXCLUDES(rc->qp->lock);
