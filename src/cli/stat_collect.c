@@ -193,9 +193,22 @@ static const char *qp_state(const struct aw_stat_qp *qp)
 	static const char *const rc[] = { "idle", "rts", "closing", "terminate", "error" };
 	static const char *const ud[] = { "reset", "init", "rtr", "rts", "sqd", "sqe", "error" };
 
-	if (qp->ud)
+	if (qp->type == AW_STAT_UD)
 		return state < ARRAY_LEN(ud) ? ud[state] : "unknown";
 	return state < ARRAY_LEN(rc) ? rc[state] : "unknown";
+}
+
+static const char *qp_type(const struct aw_stat_qp *qp)
+{
+	switch ((enum aw_stat_type)qp->type) {
+	case AW_STAT_RC:
+		return "rc";
+	case AW_STAT_UD:
+		return "ud";
+	case AW_STAT_UC:
+		return "uc";
+	}
+	return "unknown";
 }
 
 static const char *qp_path(const struct aw_stat_qp *qp)
@@ -268,7 +281,7 @@ static void add_qp(const struct visit *visit, const struct aw_stat_qp *qp)
 
 	aw_sheet_put(&row, QP_PID, (uint64_t)visit->pid);
 	snprintf(row.fields[QP_NUMBER], SHEET_FIELD_MAX, "0x%x", qp->number);
-	strcpy(row.fields[QP_TYPE], qp->ud ? "ud" : "rc");
+	strcpy(row.fields[QP_TYPE], qp_type(qp));
 	strcpy(row.fields[QP_STATE], qp_state(qp));
 	strcpy(row.fields[QP_PATH], qp_path(qp));
 	print_ends(&row, visit, qp);

@@ -6,6 +6,7 @@
 #include "../lib/uqp_pair.h"
 #include "net/stat/stat_read.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,13 +93,28 @@ static void row__counts_a_read_at_both_ends(void **state)
 	assert_true(b.count.out.messages == 1 && b.count.out.bytes == 5000);
 }
 
+/* One of UC, which rdma_cm gives no stream. */
+static void row__has_the_type(void **state)
+{
+	struct pair *p = *state;
+	struct aw_uqp_attr attr = p->a.qp->attr;
+	struct aw_stream stream = p->a.qp->core.stream;
+	struct end uc = p->a;
+
+	attr.uc = true;
+	assert_int_equal(aw_uqp_create(&attr, &uc.qp), 0);
+	assert_int_equal(look_qp(&uc).type, AW_STAT_UC);
+	assert_int_equal(aw_uqp_attach(uc.qp, -1, &stream), EINVAL);
+	aw_uqp_destroy(uc.qp);
+}
+
 static void row__names_the_stream(void **state)
 {
 	struct pair *p = *state;
 	struct aw_stat_qp a = look_qp(&p->a);
 
 	assert_int_equal(AW_STAT_QP_STATE(a.now), AW_QP_RTS);
-	assert_int_equal(a.ud, 0);
+	assert_int_equal(a.type, AW_STAT_RC);
 	assert_int_equal(a.fd, p->a.qp->fd);
 	assert_int_equal(a.peer_family, AF_INET);
 	assert_int_equal(a.streams, 1);
@@ -225,6 +241,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(row__counts_a_send_at_both_ends),
 		CASE(row__counts_a_read_at_both_ends),
+		CASE(row__has_the_type),
 		CASE(row__names_the_stream),
 		CASE(row__counts_go_on_behind_a_reset),
 		CASE(row__shows_a_message_without_a_receive),

@@ -42,6 +42,13 @@ void aw_stat_init(struct aw_uqp *qp)
 	aw_stat_unlock(qp);
 }
 
+static enum aw_stat_type type_of(const struct aw_uqp *qp)
+{
+	if (qp->ud)
+		return AW_STAT_UD;
+	return qp->attr.uc ? AW_STAT_UC : AW_STAT_RC;
+}
+
 void aw_stat_begin_qp(struct aw_uqp *qp)
 {
 	struct aw_stat_qp *row;
@@ -50,7 +57,7 @@ void aw_stat_begin_qp(struct aw_uqp *qp)
 	qp->stat = aw_stat_take(AW_STAT_QP, qp->qpn);
 	if (qp->stat) {
 		row = &qp->stat->qp;
-		aw_stat_set16(&row->ud, qp->ud != NULL);
+		aw_stat_set16(&row->type, type_of(qp));
 		aw_stat_set((uint32_t *)&row->fd, UINT32_MAX);
 		aw_stat_write_path(qp);
 		aw_stat_set(&row->send_cq, qp->attr.send_cq->number);

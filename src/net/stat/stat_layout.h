@@ -14,7 +14,7 @@
 
 #define AW_STAT_NAME "anywarp-stat"
 #define AW_STAT_MAGIC UINT64_C(0x5441545357594e41)
-#define AW_STAT_LAYOUT 3u /* a table with another layout is of another version and is not read */
+#define AW_STAT_LAYOUT 4u /* a table with another layout is of another version and is not read */
 /* Devices, QPs, CQs and listeners together. Objects beyond that have no row. */
 #define AW_STAT_ROWS (1u << 18)
 #define AW_STAT_HEAD_LEN 65536u /* the largest pages that Linux has; mostly a hole */
@@ -79,6 +79,13 @@ struct aw_stat_device {
 #define AW_STAT_QP_SENDS(wrs) ((wrs) >> 32)
 #define AW_STAT_QP_RECVS(wrs) ((wrs)&UINT32_MAX)
 
+/* The type of a QP. */
+enum aw_stat_type {
+	AW_STAT_RC,
+	AW_STAT_UD,
+	AW_STAT_UC,
+};
+
 struct aw_stat_qp {
 	uint32_t kind;
 	uint32_t number; /* of the QP */
@@ -92,7 +99,7 @@ struct aw_stat_qp {
 	uint64_t wrs; /* AW_STAT_QP_WRS() */
 	uint32_t send_cq, recv_cq; /* their numbers */
 	uint32_t crc_errors, terminates_sent, terminates_received;
-	uint16_t ud; /* 1: a UD QP */
+	uint16_t type; /* enum aw_stat_type */
 	uint16_t path; /* enum aw_stat_path */
 };
 
