@@ -21,13 +21,15 @@ enum pair_answer {
 	PAIR_ADDRESS, /* the source GID is not where the TCP connection comes from */
 	PAIR_BUSY, /* another connection between the two exists, or is preferred */
 	PAIR_MALFORMED, /* no private data of this kind and version */
-	PAIR_OTHER_TYPE, /* the QP is of another type than the caller */
+	PAIR_OTHER_TYPE, /* the QP is of a type that does not talk to the caller's */
 };
 
-/* The type of both QPs. Ends that know RC alone send 0 and do not look. */
+/* The type of a QP. Ends that know RC alone send 0 and do not look. */
 enum pair_type {
 	PAIR_RC,
 	PAIR_UC,
+	PAIR_XRC_INITIATOR,
+	PAIR_XRC_TARGET,
 };
 
 struct pair {

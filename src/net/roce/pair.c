@@ -65,6 +65,21 @@ bool aw_pair_is_from(const struct pair *request, const struct sockaddr_storage *
 	return !memcmp(gid, request->src_gid, GID_LEN);
 }
 
+/* The type of QP that one of this type talks to. */
+static enum pair_type peer_of(enum pair_type type)
+{
+	switch (type) {
+	case PAIR_RC:
+	case PAIR_UC:
+		break;
+	case PAIR_XRC_INITIATOR:
+		return PAIR_XRC_TARGET;
+	case PAIR_XRC_TARGET:
+		return PAIR_XRC_INITIATOR;
+	}
+	return type;
+}
+
 enum pair_answer aw_pair_match(const struct aw_pair *told, const struct pair *request,
 			       const struct sockaddr_storage *from)
 {
@@ -79,7 +94,7 @@ enum pair_answer aw_pair_match(const struct aw_pair *told, const struct pair *re
 	if (gid_is_link_local(remote->gid) && remote->scope &&
 	    ((const struct sockaddr_in6 *)from)->sin6_scope_id != remote->scope)
 		return PAIR_OTHER_PEER;
-	return request->type == told->type ? PAIR_OK : PAIR_OTHER_TYPE;
+	return request->type == peer_of(told->type) ? PAIR_OK : PAIR_OTHER_TYPE;
 }
 
 enum aw_pair_verdict aw_pair_judge(enum aw_pair_phase phase, const struct aw_pair *told,

@@ -18,7 +18,7 @@ struct aw_pair_end {
 /* The two ends that the program named for a QP. */
 struct aw_pair {
 	struct aw_pair_end local, remote;
-	enum pair_type type; /* of the local QP, which its peer's has to be, too */
+	enum pair_type type; /* of the local QP */
 };
 
 /* How far a QP is in connecting. */

@@ -133,6 +133,8 @@ static const char *answer_text(enum pair_answer answer)
 		return "one of the two qps is rc, the other one uc";
 	case PAIR_MALFORMED:
 		return "it knows no calls of this kind: is its persona roce, and its version the same?";
+	case PAIR_OTHER_TYPE:
+		return "its qp is of another type: rc talks to rc, uc to uc, xrc send to xrc recv";
 	}
 	return "unknown";
 }
