@@ -57,6 +57,15 @@ struct aw_ops {
 	/* Takes the next receive from the RQ or SRQ; false when there is none. */
 	bool (*recv_take)(void *ctx, struct aw_rwqe *recv);
 
+	/*
+	 * Of a QP with AW_XRC_TARGET: takes the next receive of the SRQ that the peer names, to whose CQ its
+	 * completion then goes, and writes the PD of the receive's MRs. AW_OK; AW_E_DDP_NO_BUFFER: it has
+	 * none; AW_E_DDP_QN: the QP's XRC domain has no such SRQ.
+	 */
+	enum aw_error (*xrc_take)(void *ctx, uint32_t srqn, struct aw_rwqe *recv, const void **pd);
+	/* Likewise: true when an SRQ of the QP's XRC domain is of that PD, so that the peer may name its MRs. */
+	bool (*xrc_has_pd)(void *ctx, const void *pd);
+
 	/* Hands a completion to the CQ of that queue. Never fails: overflow is the CQ's matter. */
 	void (*complete)(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe);
 

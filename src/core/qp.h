@@ -38,6 +38,16 @@ enum aw_qp_state {
 	AW_QP_ERROR, /* over: everything was flushed, posts flush at once */
 };
 
+/*
+ * Extended reliable connections (docs/extensions.md): the messages of an initiator name an SRQ of the
+ * target's XRC domain, and nothing goes the other way but answers.
+ */
+enum aw_xrc {
+	AW_XRC_NONE,
+	AW_XRC_INITIATOR, /* has a send queue alone */
+	AW_XRC_TARGET, /* has no queue; its pd is one that no MR has */
+};
+
 /* An inbound Read Request being answered (or, RFC 7306, an atomic). */
 struct aw_irq_entry {
 	bool atomic;
@@ -139,8 +149,9 @@ struct aw_qp {
 	const struct aw_ops *ops;
 	void *ctx;
 	const void *pd;
-	/* set by the driver after init: the SRQ's, which need not be the QP's */
+	/* set by the driver after init: the SRQ's, which need not be the QP's; XRC: that of rx_send.recv */
 	const void *recv_pd;
+	enum aw_xrc xrc; /* set by the driver after init */
 	bool srq;
 	bool sig_all; /* set by the driver after init: every WR is signalled */
 	bool tells_each; /* set by the driver at any time: it is told of every WR that completes */

@@ -10,11 +10,13 @@
 static enum aw_refusal_cause cause_find(const struct aw_qp *qp, const struct aw_mr *mr,
 					const struct aw_access_refusal *asked)
 {
-	switch ((uint32_t)aw_mr_check(mr, qp->pd, qp, asked->access, asked->to, asked->len)) {
+	const void *pd = aw_xrc_pd(qp, mr);
+
+	switch ((uint32_t)aw_mr_check(mr, pd, qp, asked->access, asked->to, asked->len)) {
 	case AW_E_RDMAP_STAG:
 		return AW_REFUSAL_STAG;
 	case AW_E_RDMAP_NOT_ASSOCIATED:
-		return mr->pd == qp->pd ? AW_REFUSAL_WINDOW : AW_REFUSAL_PD;
+		return mr->pd == pd ? AW_REFUSAL_WINDOW : AW_REFUSAL_PD;
 	case AW_E_RDMAP_ACCESS:
 		return AW_REFUSAL_MR_RIGHTS;
 	case AW_E_RDMAP_TO_WRAP:

@@ -46,6 +46,7 @@ static enum aw_error complete(struct aw_qp *qp, const struct aw_rx_seg *seg,
 		.inv_or_imm = imm->data,
 		.flags = AW_WC_WITH_IMM | (seg->op == RDMAP_IMM_SE ? AW_WC_SOLICITED : 0),
 	};
+	enum aw_error err;
 
 	/* UC: the Write that it would complete was dropped. */
 	if (imm->length > 0 && qp->rx_drop.wrote) {
@@ -54,8 +55,9 @@ static enum aw_error complete(struct aw_qp *qp, const struct aw_rx_seg *seg,
 	}
 	if (!length_is_true(&qp->rx_imm, imm->length))
 		return AW_E_RDMAP_OP_UNSPECIFIED;
-	if (!aw_rx_recv_take(qp))
-		return AW_E_DDP_NO_BUFFER;
+	err = aw_xrc_recv_take(qp, seg->hdr.ulp_rsvd);
+	if (err)
+		return err;
 	qp->rx_send.active = true;
 	qp->rx_imm.write_len = 0;
 	qp->rx_msn[DDP_QN_SEND]++;

@@ -4,7 +4,7 @@
 #ifndef CORE_RX_PARTS_H
 #define CORE_RX_PARTS_H
 
-#include "core/qp.h"
+#include "core/xrc.h"
 
 struct aw_rx_seg {
 	struct ddp_hdr hdr;
@@ -20,7 +20,7 @@ struct aw_rx_seg {
 static inline enum aw_error aw_rx_check(const struct aw_qp *qp, const struct aw_mr *mr,
 					uint32_t access, uint64_t to, uint64_t len)
 {
-	enum aw_error err = aw_mr_check(mr, qp->pd, qp, access, to, len);
+	enum aw_error err = aw_mr_check(mr, aw_xrc_pd(qp, mr), qp, access, to, len);
 
 	return !err && (access & ~qp->remote_access) ? AW_E_RDMAP_ACCESS : err;
 }

@@ -22,17 +22,23 @@ static bool is_rtr(const struct aw_qp *qp, const struct aw_rx_seg *seg)
 }
 
 /* A first segment takes a receive; the others must go on with the same message. */
-static enum aw_error begin_or_continue(struct aw_qp *qp, enum rdmap_opcode op)
+static enum aw_error begin_or_continue(struct aw_qp *qp, const struct aw_rx_seg *seg)
 {
 	struct aw_rx_send *send = &qp->rx_send;
+	enum rdmap_opcode op = seg->op;
+	enum aw_error err;
 
 	if (send->active)
 		return op == send->op ? AW_OK : AW_E_RDMAP_OPCODE;
 	/* A completion has room either for immediate data or for an invalidated STag. */
 	if (qp->rx_imm.held && has_invalidate(op))
 		return AW_E_RDMAP_OPCODE;
-	if (!aw_rx_recv_take(qp))
-		return AW_E_DDP_NO_BUFFER;
+	/* Where XRC names the SRQ the header of a Send with Invalidate has the STag. */
+	if (qp->xrc && has_invalidate(op))
+		return AW_E_RDMAP_OPCODE;
+	err = aw_xrc_recv_take(qp, seg->hdr.ulp_rsvd);
+	if (err)
+		return err;
 	send->active = true;
 	send->op = op;
 	send->status = AW_WC_SUCCESS;
@@ -107,7 +113,7 @@ enum aw_error aw_rx_send(struct aw_qp *qp, const struct aw_rx_seg *seg)
 		qp->rx_msn[DDP_QN_SEND]++;
 		return AW_OK;
 	}
-	err = begin_or_continue(qp, seg->op);
+	err = begin_or_continue(qp, seg);
 	if (!err)
 		err = place(qp, seg);
 	if (err || !seg->hdr.last)

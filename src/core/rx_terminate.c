@@ -36,6 +36,9 @@ static enum aw_wc_status status_of(const struct aw_qp *qp, enum aw_error err,
 	/* RFC 7306 8.2: the atomic's remote address is not aligned. */
 	if (err == AW_E_RDMAP_STREAM_CATASTROPHIC && aw_op_is_atomic(wqe->op))
 		return AW_WC_REM_INV_REQ_ERR;
+	/* The peer's XRC domain has no SRQ with the number that the WR names. */
+	if (err == AW_E_DDP_QN && qp->xrc)
+		return AW_WC_REM_INV_REQ_ERR;
 	if (err == AW_E_DDP_TOO_LONG || err == AW_E_RDMAP_CANNOT_INVALIDATE)
 		return AW_WC_REM_INV_REQ_ERR;
 	return AW_WC_REM_OP_ERR;

@@ -4,6 +4,7 @@
 
 #include "core/atomic.h"
 #include "core/promise.h"
+#include "core/xrc.h"
 
 #include <string.h>
 
@@ -26,9 +27,10 @@ static enum aw_error hold_one(const struct aw_qp *qp, const struct aw_stretch *s
 {
 	const uint32_t offset = part[0], len = part[1];
 	const struct aw_mr *mr = qp->ops->mr_get(qp->ctx, sge->lkey);
+	const void *pd = stretch->access & AW_ACCESS_REMOTE ? aw_xrc_pd(qp, mr) : stretch->pd;
 	/* Checked from the SGE's start, so that an address which wraps is found. */
-	enum aw_error err = aw_mr_check(mr, stretch->pd, qp, stretch->access, sge->addr,
-					(uint64_t)offset + len);
+	enum aw_error err =
+		aw_mr_check(mr, pd, qp, stretch->access, sge->addr, (uint64_t)offset + len);
 	struct aw_span *span = &spans->at[spans->count];
 
 	if (!err) {

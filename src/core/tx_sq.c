@@ -8,6 +8,7 @@
 #include "core/promise.h"
 #include "core/reads.h"
 #include "core/tx_parts.h"
+#include "core/xrc.h"
 
 /* Some peers take no STag of 0, even where nothing is placed (RFC 5041 5.2 asks for none). */
 #define STAG_OF_NOTHING 1
@@ -239,7 +240,7 @@ static struct ddp_hdr segment_hdr(const struct aw_qp *qp, const struct aw_swqe *
 	return (struct ddp_hdr){
 		.last = last,
 		.ulp_ctrl = rdmap_ctrl(send_opcode(wqe)),
-		.ulp_rsvd = wqe->op == AW_OP_SEND_INV ? wqe->inv_or_imm : 0,
+		.ulp_rsvd = wqe->op == AW_OP_SEND_INV ? wqe->inv_or_imm : aw_xrc_srqn(qp, wqe),
 		.qn = DDP_QN_SEND,
 		.msn = qp->tx_msn[DDP_QN_SEND],
 		.mo = qp->tx_offset,
@@ -285,6 +286,7 @@ static enum aw_tx next_immediate(struct aw_qp *qp, struct aw_tx_out *out, struct
 	struct aw_tx_seg seg = {
 		.hdr.last = true,
 		.hdr.ulp_ctrl = rdmap_ctrl(solicited ? RDMAP_IMM_SE : RDMAP_IMM),
+		.hdr.ulp_rsvd = of_write ? aw_xrc_srqn(qp, wqe) : 0,
 		.hdr.qn = DDP_QN_SEND,
 		.hdr.msn = qp->tx_msn[DDP_QN_SEND],
 		.len = sizeof(octets),

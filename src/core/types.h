@@ -131,7 +131,8 @@ struct aw_swqe {
 	uint32_t msn; /* core: of its first message on QN 0 */
 	uint64_t end_pos; /* core: stream position behind its last octet */
 	uint64_t compare_add; /* atomics; BIND_MW: octets */
-	uint64_t swap; /* atomics; BIND_MW: the driver's own, which window */
+	/* atomics; BIND_MW: the driver's own, which window; XRC: the SRQ that a Send or WRITE_IMM is for */
+	uint64_t swap;
 	union {
 		struct aw_sge sge[1]; /* sge_count of them: the slot's stride has the room */
 		uint8_t data[16]; /* len inline octets, likewise */
@@ -166,7 +167,7 @@ struct aw_cqe {
 	uint32_t inv_or_imm;
 	uint32_t flags; /* enum aw_wc_flag */
 	uint32_t vendor_err; /* the enum aw_error behind a bad status, or 0; of UD the link */
-	uint32_t src_qpn; /* of a datagram: the QP that sent it */
+	uint32_t src_qpn; /* of a datagram, and of XRC: the QP that sent it */
 	uint8_t sl; /* likewise: the service level that verbs show */
 };
 

@@ -164,6 +164,28 @@ static bool recv_take(void *ctx, struct aw_rwqe *recv)
 	return true;
 }
 
+/* One number in four is no SRQ's. */
+static enum aw_error xrc_take(void *ctx, uint32_t srqn, struct aw_rwqe *recv, const void **pd)
+{
+	struct harness *h = ctx;
+
+	FUZZ_CHECK(h->qp.xrc == AW_XRC_TARGET);
+	if (srqn % 4 == 3)
+		return AW_E_DDP_QN;
+	if (!recv_take(h, recv))
+		return AW_E_DDP_NO_BUFFER;
+	*pd = &h->pd;
+	return AW_OK;
+}
+
+static bool xrc_has_pd(void *ctx, const void *pd)
+{
+	struct harness *h = ctx;
+
+	FUZZ_CHECK(h->qp.xrc == AW_XRC_TARGET);
+	return pd == &h->pd;
+}
+
 static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 {
 	struct harness *h = ctx;
@@ -205,6 +227,8 @@ static const struct aw_ops ops = {
 	.bind = bind,
 	.atomic = atomic,
 	.recv_take = recv_take,
+	.xrc_take = xrc_take,
+	.xrc_has_pd = xrc_has_pd,
 	.complete = complete,
 	.stash_get = stash_get,
 	.stash_put = stash_put,
@@ -263,6 +287,7 @@ static void post(struct harness *h, struct bytes *b)
 	wqe->stag = bytes_u8(b);
 	wqe->to = bytes_u16(b);
 	wqe->inv_or_imm = bytes_u8(b);
+	wqe->swap = wqe->inv_or_imm;
 	wqe->len = draw_sges(b, wqe->sge, &wqe->sge_count);
 	/* One that no FetchAdd or CmpSwap can have is refused at once. */
 	if (aw_op_is_atomic((enum aw_op)wqe->op) && wqe->sge_count == 1 && wqe->len > 8)
@@ -439,6 +464,15 @@ static void lose(struct harness *h)
 	FUZZ_CHECK(h->qp.state == AW_QP_ERROR || h->completed == h->posted);
 }
 
+/* A target has no send queue, and a PD that no MR has; nothing but an answer may come to an initiator. */
+static void begin_xrc(struct harness *h, enum aw_xrc xrc)
+{
+	h->qp.xrc = xrc;
+	h->qp.srq = true;
+	if (xrc == AW_XRC_TARGET)
+		h->qp.pd = &h->qp;
+}
+
 static void run(struct harness *h, struct bytes *b)
 {
 	uint8_t bits = bytes_u8(b), rights = b->left ? b->p[--b->left] : 0xff;
@@ -458,13 +492,19 @@ static void run(struct harness *h, struct bytes *b)
 		.large_fpdus = rights & 1,
 		.moves = rights & 128,
 	};
-	uint8_t posts = bytes_u8(b) % SQ_CAPACITY;
+	uint8_t head = bytes_u8(b), posts = head % SQ_CAPACITY;
 
+	if (head / SQ_CAPACITY >= 14) {
+		begin_xrc(h, head / SQ_CAPACITY == 14 ? AW_XRC_INITIATOR : AW_XRC_TARGET);
+		posts = h->qp.xrc == AW_XRC_TARGET ? 0 : posts;
+	}
 	h->by_field = rights & 16;
 	if (!(rights & 2))
 		h->qp.remote_access = rights & AW_ACCESS_REMOTE;
 
-	h->qp.unreliable = more & 2;
+	if (h->qp.xrc == AW_XRC_INITIATOR)
+		h->qp.remote_access = 0;
+	h->qp.unreliable = more & 2 && h->qp.xrc == AW_XRC_NONE;
 	h->qp.acks = rights & 64 && !h->qp.unreliable;
 	h->qp.keeps = more & 1 && !h->qp.unreliable;
 	aw_qp_start(&h->qp, &stream);
@@ -519,6 +559,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	run(&h, &b);
 	FUZZ_CHECK(h.qp.state == AW_QP_ERROR && h.held == 0 && h.chunks == 0);
 	FUZZ_CHECK(h.completed == h.posted && h.received == h.taken);
+	FUZZ_CHECK(h.qp.xrc != AW_XRC_INITIATOR || h.taken == 0);
 	check_untouched(&h);
 	free(mem.sq);
 	free(h.arena);

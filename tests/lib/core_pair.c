@@ -151,6 +151,24 @@ static bool op_recv_take(void *ctx, struct aw_rwqe *recv)
 	return aw_rq_take(&end->rq, recv);
 }
 
+/* The XRC domain of a target has one SRQ, of the PD that all MRs have. */
+static enum aw_error op_xrc_take(void *ctx, uint32_t srqn, struct aw_rwqe *recv, const void **pd)
+{
+	struct core_end *end = ctx;
+
+	if (srqn != end->srqn)
+		return AW_E_DDP_QN;
+	if (!aw_rq_take(&end->rq, recv))
+		return AW_E_DDP_NO_BUFFER;
+	*pd = end;
+	return AW_OK;
+}
+
+static bool op_xrc_has_pd(void *ctx, const void *pd)
+{
+	return pd == ctx;
+}
+
 static void op_complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 {
 	struct core_end *end = ctx;
@@ -187,6 +205,8 @@ static const struct aw_ops ops = {
 	.bind = op_bind,
 	.atomic = op_atomic,
 	.recv_take = op_recv_take,
+	.xrc_take = op_xrc_take,
+	.xrc_has_pd = op_xrc_has_pd,
 	.complete = op_complete,
 	.stash_get = op_stash_get,
 	.stash_put = op_stash_put,

@@ -32,6 +32,7 @@ struct core_end {
 	const uint8_t *gone; /* this octet of mem is not there any more; or NULL */
 	uint32_t invalidated; /* the last STag */
 	bool invalidated_by_peer;
+	uint32_t srqn; /* of the SRQ that rq is, where qp.xrc is a target's */
 	enum aw_wc_status bind_status; /* how binds end; a test may set it */
 	unsigned int binds;
 	unsigned int chunks; /* of its stash: stash_get without its stash_put */
