@@ -34,6 +34,23 @@ static inline bool aw_rx_recv_take(struct aw_qp *qp)
 	return kept || qp->ops->recv_take(qp->ctx, &qp->rx_send.recv);
 }
 
+/*
+ * Takes the receive of a message that begins, into rx_send.recv. AW_OK, AW_E_DDP_NO_BUFFER, or an
+ * error of the message. srqn: of its header.
+ */
+static inline enum aw_error aw_xrc_recv_take(struct aw_qp *qp, uint32_t srqn)
+{
+	switch (qp->xrc) {
+	case AW_XRC_NONE:
+		break;
+	case AW_XRC_INITIATOR:
+		return AW_E_RDMAP_OPCODE;
+	case AW_XRC_TARGET:
+		return qp->ops->xrc_take(qp->ctx, srqn, &qp->rx_send.recv, &qp->recv_pd);
+	}
+	return aw_rx_recv_take(qp) ? AW_OK : AW_E_DDP_NO_BUFFER;
+}
+
 enum aw_error aw_rx_write(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
 enum aw_error aw_rx_send(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
 enum aw_error aw_rx_read_request(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;

@@ -13,23 +13,6 @@ static inline uint32_t aw_xrc_srqn(const struct aw_qp *qp, const struct aw_swqe 
 }
 
 /*
- * Takes the receive of a message that begins, into rx_send.recv. AW_OK, AW_E_DDP_NO_BUFFER, or an
- * error of the message. srqn: of its header.
- */
-static inline enum aw_error aw_xrc_recv_take(struct aw_qp *qp, uint32_t srqn)
-{
-	switch (qp->xrc) {
-	case AW_XRC_NONE:
-		break;
-	case AW_XRC_INITIATOR:
-		return AW_E_RDMAP_OPCODE;
-	case AW_XRC_TARGET:
-		return qp->ops->xrc_take(qp->ctx, srqn, &qp->rx_send.recv, &qp->recv_pd);
-	}
-	return aw_rx_recv_take(qp) ? AW_OK : AW_E_DDP_NO_BUFFER;
-}
-
-/*
  * The PD that an MR must have which the peer names (NULL: there is no such MR). A Write has no room for
  * the number of an SRQ, by whose PD InfiniBand checks; and the peer may choose among all SRQs of the domain.
  */

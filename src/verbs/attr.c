@@ -62,6 +62,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	attr->max_srq_sge = AW_SGE_MAX;
 	if (!aw_persona_is_roce())
 		return 0;
+	attr->device_cap_flags |= IBV_DEVICE_XRC;
 	attr->max_ah = VB_AH_MAX;
 	attr->max_mcast_grp = AW_UD_GROUPS;
 	attr->max_mcast_qp_attach = VB_QP_MAX;
@@ -111,6 +112,8 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
 	now.cq_mod_caps.max_cq_period = UINT16_MAX;
 	now.max_dm_size = VB_DM_MAX;
 	now.phys_port_cnt_ex = now.orig_attr.phys_port_cnt;
+	if (aw_persona_is_roce())
+		now.xrc_odp_caps = now.odp_caps.per_transport_caps.rc_odp_caps;
 	vb_sized_write(attr, attr_size, &now, sizeof(now));
 	return 0;
 }

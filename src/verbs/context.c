@@ -240,6 +240,12 @@ static void context_fill(struct vb_context *vb, struct ibv_device *device, int c
 	vb->verbs.alloc_dm = vb_alloc_dm;
 	vb->verbs.free_dm = vb_free_dm;
 	vb->verbs.reg_dm_mr = vb_reg_dm_mr;
+	if (!aw_persona_is_roce())
+		return;
+	vb->verbs.open_xrcd = vb_open_xrcd;
+	vb->verbs.close_xrcd = vb_close_xrcd;
+	vb->verbs.get_srq_num = vb_get_srq_num;
+	vb->verbs.open_qp = vb_open_qp;
 }
 
 static void sources_init(struct vb_context *vb)

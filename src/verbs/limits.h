@@ -17,6 +17,7 @@
 #define VB_CQ_MAX 65536
 #define VB_SRQ_MAX 65536
 #define VB_PD_MAX 65536
+#define VB_XRCD_MAX 65536
 #define VB_AH_MAX 1048576
 #define VB_COUNTER_MAX 65536
 #define VB_COMP_VECTORS 1

@@ -17,6 +17,7 @@
 #include "verbs/pd.h"
 #include "verbs/port_watch.h"
 #include "verbs/private.h"
+#include "verbs/qp_target.h"
 #include "verbs/refusal.h"
 #include "verbs/srq.h"
 
@@ -36,6 +37,8 @@
 	((uint64_t)(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_LOCAL_INV | \
 		    IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_BIND_MW |                      \
 		    IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND_WITH_IMM))
+/* The STag of a Send with Invalidate stands where a Send of XRC has the number of the SRQ. */
+#define XRC_SEND_OPS (SEND_OPS & ~(uint64_t)IBV_QP_EX_WITH_SEND_WITH_INV)
 #define UD_SEND_OPS ((uint64_t)(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM))
 
 /*
@@ -57,24 +60,27 @@ static const struct {
 static struct vb_limit qps = { .max = VB_QP_MAX };
 
 static uint64_t send_ops_of(enum ibv_qp_type type);
+static struct ibv_qp_init_attr attr_meant(const struct ibv_qp_init_attr *attr);
 static int attr_check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr);
 static int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct vb_qp **created);
-static void qp_event(void *arg, uint32_t events);
+static void on_events(void *arg, uint32_t events);
 static void users_change(struct vb_qp *qp, int change);
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
+	struct ibv_qp_init_attr meant = attr_meant(attr);
 	struct vb_qp *qp = NULL;
-	int err = attr_check(pd, attr);
+	int err = attr_check(pd, &meant);
 
 	if (!err)
-		err = qp_create(pd, attr, &qp);
+		err = qp_create(pd, &meant, &qp);
 	if (err) {
 		errno = err;
 		return NULL;
 	}
 	vb_port_watch_look(pd->context);
+	attr->cap = meant.cap;
 	return &qp->ibv.qp_base;
 }
 
@@ -88,6 +94,8 @@ struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 	struct ibv_qp *qp;
 	int err = 0;
 
+	if (attr_ex->qp_type == IBV_QPT_XRC_RECV && aw_persona_is_roce())
+		return vb_target_create(context, attr_ex);
 	if (mask & ~(uint32_t)ATTR_KNOWN)
 		err = EOPNOTSUPP;
 	else if (!(mask & IBV_QP_INIT_ATTR_PD) || !attr_ex->pd || attr_ex->pd->context != context)
@@ -111,20 +119,17 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_qp *qp = vb_qp_of(ibv);
-	struct aw_channel *async = &vb_context_of(ibv->context)->async;
-	struct vb_ack ack = { &ibv->mutex, &ibv->cond, &ibv->events_completed };
-	uint32_t taken = 0;
 
+	if (qp->target) {
+		vb_target_close(qp);
+		return 0;
+	}
 	if (qp->uqp->ud && aw_ud_group_has(qp->uqp))
 		return vb_fail(EBUSY);
 	aw_uqp_listen(qp->uqp, AW_UQP_VERBS, NULL, NULL);
 	aw_uqp_destroy(qp->uqp);
 	vb_qp_counters_leave(qp);
-	for (int i = 0; i < VB_QP_SOURCES; i++) {
-		aw_channel_forget(async, &qp->source[i]);
-		taken += qp->source[i].taken;
-	}
-	vb_ack_wait(ack, taken);
+	vb_qp_sources_end(qp);
 	users_change(qp, -1);
 	pthread_cond_destroy(&ibv->cond);
 	pthread_mutex_destroy(&ibv->mutex);
@@ -139,10 +144,17 @@ struct aw_uqp *avb_qp_uqp(struct ibv_qp *qp)
 	return vb_qp_of(qp)->uqp;
 }
 
+static bool is_xrc(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV;
+}
+
 static uint64_t send_ops_of(enum ibv_qp_type type)
 {
 	if (type == IBV_QPT_UD)
 		return UD_SEND_OPS;
+	if (is_xrc(type))
+		return XRC_SEND_OPS;
 	return type == IBV_QPT_UC ? UC_SEND_OPS : SEND_OPS;
 }
 
@@ -156,31 +168,55 @@ static int refuse_type(enum ibv_qp_type type)
 
 	if (atomic_fetch_or_explicit(&told, bit, memory_order_relaxed) & bit)
 		return EOPNOTSUPP;
-	if (type == IBV_QPT_UD || type == IBV_QPT_UC)
+	if (type == IBV_QPT_UD || type == IBV_QPT_UC || is_xrc(type))
 		aw_log(AW_LOG_ERROR,
-		       "%s qp refused: an iwarp device has rc qps alone; the roce persona has uc and ud ones, too (both "
-		       "ends: anywarp run --persona roce)",
-		       type == IBV_QPT_UD ? "ud" : "uc");
+		       "%s qp refused: an iwarp device has rc qps alone; the roce persona has xrc, uc and ud ones, too "
+		       "(both ends: anywarp run --persona roce)",
+		       is_xrc(type)	    ? "xrc"
+		       : type == IBV_QPT_UD ? "ud"
+					    : "uc");
 	else
 		aw_log(AW_LOG_ERROR,
-		       "%s qp refused: this device has rc qps (perftest: -c RC), and uc and ud ones in the roce persona "
-		       "(anywarp run --persona roce)",
-		       type == IBV_QPT_RAW_PACKET			      ? "raw packet"
-		       : type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV ? "xrc"
-									      : "driver's own");
+		       "%s qp refused: this device has rc qps (perftest: -c RC), and xrc, uc and ud ones in the roce "
+		       "persona (anywarp run --persona roce)",
+		       type == IBV_QPT_RAW_PACKET ? "raw packet" : "driver's own");
 	return EOPNOTSUPP;
+}
+
+/* The initiator QP of XRC receives nothing: what is given for receives is ignored. */
+static struct ibv_qp_init_attr attr_meant(const struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr meant = *attr;
+
+	if (attr->qp_type == IBV_QPT_XRC_SEND) {
+		meant.recv_cq = meant.send_cq;
+		meant.srq = NULL;
+		meant.cap.max_recv_wr = meant.cap.max_recv_sge = 0;
+	}
+	return meant;
+}
+
+static bool is_offered(enum ibv_qp_type type)
+{
+	bool of_roce = type == IBV_QPT_UC || type == IBV_QPT_UD || is_xrc(type);
+
+	return type == IBV_QPT_RC || (of_roce && aw_persona_is_roce());
 }
 
 static int attr_check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
-	bool of_roce = attr->qp_type == IBV_QPT_UC || attr->qp_type == IBV_QPT_UD;
-
-	if (attr->qp_type != IBV_QPT_RC && !(of_roce && aw_persona_is_roce()))
+	if (!is_offered(attr->qp_type))
 		return refuse_type(attr->qp_type);
+	/* Made with an XRCD, by ibv_create_qp_ex. */
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return EINVAL;
 	if (!pd || !attr->send_cq || !attr->recv_cq)
 		return EINVAL;
 	if (attr->send_cq->context != pd->context || attr->recv_cq->context != pd->context ||
 	    (attr->srq && attr->srq->context != pd->context))
+		return EINVAL;
+	/* Its completions have their own CQ, and the receives are those of target QPs. */
+	if (attr->srq && vb_srq_of(attr->srq)->xrc)
 		return EINVAL;
 	if (attr->cap.max_send_wr > AW_WR_MAX || attr->cap.max_send_sge > AW_SGE_MAX ||
 	    attr->cap.max_inline_data > AW_INLINE_MAX)
@@ -210,6 +246,7 @@ static int uqp_create(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr, st
 		.inline_max = attr->cap.max_inline_data,
 		.sig_all = attr->sq_sig_all,
 		.uc = attr->qp_type == IBV_QPT_UC,
+		.xrc = attr->qp_type == IBV_QPT_XRC_SEND ? AW_XRC_INITIATOR : AW_XRC_NONE,
 		.ud_mtu = attr->qp_type == IBV_QPT_UD ? vb_port_mtu() : 0,
 	};
 
@@ -248,8 +285,7 @@ static void qp_fill(struct vb_qp *qp, struct ibv_pd *pd, const struct ibv_qp_ini
 	pthread_mutex_init(&ibv->mutex, NULL);
 	pthread_mutex_init(&qp->post_lock, NULL);
 	pthread_cond_init(&ibv->cond, NULL);
-	for (int i = 0; i < VB_QP_SOURCES; i++)
-		aw_source_init(&qp->source[i], ibv, (int)sources[i].type);
+	vb_qp_sources_begin(qp);
 	users_change(qp, 1);
 }
 
@@ -270,13 +306,13 @@ static int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct vb
 		qp->init.cap.max_send_sge = 1;
 	if (attr->srq)
 		qp->init.cap.max_recv_wr = qp->init.cap.max_recv_sge = 0;
-	else if (!qp->init.cap.max_recv_sge)
+	else if (attr->qp_type != IBV_QPT_XRC_SEND && !qp->init.cap.max_recv_sge)
 		qp->init.cap.max_recv_sge = 1;
 	err = uqp_create(pd, &qp->init, &qp->uqp);
 	if (err)
 		goto free_qp;
 	qp_fill(qp, pd, attr);
-	aw_uqp_listen(qp->uqp, AW_UQP_VERBS, qp_event, qp);
+	aw_uqp_listen(qp->uqp, AW_UQP_VERBS, on_events, qp);
 	attr->cap = qp->init.cap;
 	*created = qp;
 	return 0;
@@ -288,19 +324,45 @@ give:
 	return err;
 }
 
-static void qp_event(void *arg, uint32_t events)
+static void on_events(void *arg, uint32_t events)
 {
-	struct vb_qp *qp = arg;
+	vb_qp_event(arg, events);
+}
+
+void vb_qp_sources_begin(struct vb_qp *qp)
+{
+	for (int i = 0; i < VB_QP_SOURCES; i++)
+		aw_source_init(&qp->source[i], &qp->ibv.qp_base, (int)sources[i].type);
+}
+
+void vb_qp_sources_end(struct vb_qp *qp)
+{
+	struct ibv_qp *ibv = &qp->ibv.qp_base;
+	struct aw_channel *async = &vb_context_of(ibv->context)->async;
+	struct vb_ack ack = { &ibv->mutex, &ibv->cond, &ibv->events_completed };
+	uint32_t taken = 0;
+
+	for (int i = 0; i < VB_QP_SOURCES; i++) {
+		aw_channel_forget(async, &qp->source[i]);
+		taken += qp->source[i].taken;
+	}
+	vb_ack_wait(ack, taken);
+}
+
+void vb_qp_event(struct vb_qp *qp, uint32_t events)
+{
 	struct aw_channel *async = &vb_context_of(qp->ibv.qp_base.context)->async;
 
 	/*
 	 * COMM_EST is for the end that may not send before the other end has sent: the responder (RFC 5044
 	 * 7.1.2); or, as on InfiniBand, a QP in RTR.
 	 */
-	bool hears_of_ready = qp->uqp->by_rc ? vb_qp_walked(qp) == IBV_QPS_RTR
-					     : !qp->uqp->core.stream.initiator;
+	bool hears_of_ready = qp->uqp->by_rc
+				      ? vb_qp_walked(vb_qp_real(&qp->ibv.qp_base)) == IBV_QPS_RTR
+				      : !qp->uqp->core.stream.initiator;
 
-	if (!hears_of_ready)
+	/* To the initiator of XRC come answers alone. */
+	if (!hears_of_ready || qp->uqp->attr.xrc == AW_XRC_INITIATOR)
 		events &= ~(uint32_t)AW_UQP_READY;
 	/* As on InfiniBand, a completion and no event reports what the peer refused. */
 	if (qp->uqp->by_rc && qp->uqp->core.peer_error)

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #define VB_QP_SOURCES 6 /* kinds of async events */
 
@@ -21,6 +22,8 @@ struct vb_qp {
 	/* begins with a whole struct ibv_qp; wr_start is NULL unless it is extended */
 	struct ibv_qp_ex ibv;
 	struct aw_uqp *uqp;
+	struct vb_target *target; /* of a handle of a target QP (verbs/qp_target.h); else NULL */
+	struct ibv_xrcd *xrcd; /* likewise: the one that the handle was made with */
 	/* aw_uqp_send_end, or in its place that of a UD QP or of one that varies (net/qp/varied.h) */
 	void (*send_end)(struct aw_uqp *uqp);
 	struct ibv_qp_init_attr init; /* cap as granted */
@@ -36,6 +39,8 @@ struct vb_qp {
 	struct aw_source source[VB_QP_SOURCES]; /* raised on the context's channel */
 
 	struct ibv_qp_attr attr; /* the attributes that were set; guarded by the ibv_qp's mutex */
+
+	TAILQ_ENTRY(vb_qp) target_entry; /* of a handle; guarded by vb_xrc_lock */
 
 	bool refusal_told; /* the refusal of a post was logged; guarded by the driver's QP lock */
 
@@ -109,6 +114,10 @@ void vb_qp_access_grant(struct vb_qp *qp, unsigned int access);
 
 /* Called when the driver's QP is gone: its counters may be destroyed (comp_cntr.c). */
 void vb_qp_counters_leave(struct vb_qp *qp);
+/* The async events of a QP: before it has any, for each, and when none comes any more, until those read are acknowledged. */
+void vb_qp_sources_begin(struct vb_qp *qp);
+void vb_qp_event(struct vb_qp *qp, uint32_t events);
+void vb_qp_sources_end(struct vb_qp *qp);
 
 /* Fills in the functions that build WRs. */
 void vb_qp_wr_init(struct vb_qp *qp);

@@ -9,7 +9,7 @@
 #include "verbs/fail.h"
 #include "verbs/limits.h"
 #include "verbs/private.h"
-#include "verbs/qp.h"
+#include "verbs/qp_target.h"
 
 #include <errno.h>
 #include <string.h>
@@ -70,22 +70,25 @@ static int modify_iwarp(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
-	struct vb_qp *qp = vb_qp_of(ibv);
+	struct vb_qp *qp = vb_qp_real(ibv);
+	int err = aw_persona_is_roce() ? vb_qp_roce_modify(qp, attr, mask)
+				       : modify_iwarp(qp, attr, mask);
 
-	return vb_fail(aw_persona_is_roce() ? vb_qp_roce_modify(qp, attr, mask)
-					    : modify_iwarp(qp, attr, mask));
+	if (qp != vb_qp_of(ibv))
+		vb_qp_state_sync(ibv);
+	return vb_fail(err);
 }
 
 /* All attributes are filled in, whatever the mask asks for. */
 int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 		 struct ibv_qp_init_attr *init_attr)
 {
-	struct vb_qp *qp = vb_qp_of(ibv);
+	struct vb_qp *qp = vb_qp_real(ibv);
 
 	(void)mask;
-	aw_lock(&ibv->mutex);
+	aw_lock(&qp->ibv.qp_base.mutex);
 	*attr = qp->attr;
-	aw_unlock(&ibv->mutex);
+	aw_unlock(&qp->ibv.qp_base.mutex);
 	vb_qp_state_sync(ibv);
 	attr->qp_state = attr->cur_qp_state = ibv->state;
 	attr->path_mtu = attr->path_mtu ? attr->path_mtu : IBV_MTU_4096;
@@ -167,7 +170,7 @@ void avb_qp_timeout_show(struct ibv_qp *ibv, uint8_t timeout)
  */
 void vb_qp_state_sync(struct ibv_qp *ibv)
 {
-	enum ibv_qp_state state = vb_qp_state(vb_qp_of(ibv));
+	enum ibv_qp_state state = vb_qp_state(vb_qp_real(ibv));
 
 	aw_lock(&ibv->mutex);
 	if (ibv->state != state)
@@ -248,6 +251,9 @@ void vb_qp_access_grant(struct vb_qp *qp, unsigned int access)
 	/* UC has neither Reads nor atomics, in either direction. */
 	if (qp->uqp->attr.uc)
 		access &= AW_ACCESS_REMOTE_WRITE;
+	/* Nothing goes to the initiator of XRC but answers. */
+	if (qp->uqp->attr.xrc == AW_XRC_INITIATOR)
+		access = 0;
 	aw_lock(&qp->uqp->lock);
 	qp->uqp->core.remote_access = access & AW_ACCESS_REMOTE;
 	aw_unlock(&qp->uqp->lock);

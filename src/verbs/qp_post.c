@@ -180,6 +180,7 @@ static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr)
 				 &wr->bind_mw.bind_info);
 	} else {
 		send_operation(wqe, wr);
+		vb_send_srqn(qp, wqe, wr->qp_type.xrc.remote_srqn);
 		if (qp->uqp->ud)
 			err = vb_send_address(qp, wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
 					      wr->wr.ud.remote_qkey);

@@ -137,14 +137,20 @@ static int ends_by_lid(uint16_t dlid, struct aw_pair *pair)
 	return 0;
 }
 
+static const enum pair_type pair_types[] = {
+	[AW_XRC_NONE] = PAIR_RC,
+	[AW_XRC_INITIATOR] = PAIR_XRC_INITIATOR,
+	[AW_XRC_TARGET] = PAIR_XRC_TARGET,
+};
+
 static int to_rtr(struct vb_qp *qp, const struct ibv_qp_attr *attr)
 {
 	const struct ibv_ah_attr *ah = &attr->ah_attr;
 	struct aw_rc_told told = {
 		.pair.local.qpn = qp->uqp->qpn,
 		.pair.remote.qpn = attr->dest_qp_num,
-		.pair.type = qp->uqp->attr.uc ? PAIR_UC : PAIR_RC,
-		.ird = attr->max_dest_rd_atomic,
+		.pair.type = qp->uqp->attr.uc ? PAIR_UC : pair_types[qp->uqp->attr.xrc],
+		.ird = qp->attr.max_dest_rd_atomic, /* of the responder alone */
 		.by_lid = !ah->is_global,
 	};
 	int err = 0;
@@ -171,11 +177,13 @@ static uint32_t retry_ms(const struct ibv_qp_attr *attr)
 	return attr->timeout ? (uint32_t)(ns / 1000000) + 1 : 0;
 }
 
-static uint32_t rnr_ms(const struct ibv_qp_attr *attr)
+/* A target QP of XRC is not given rnr_retry, which is the initiator's. */
+static uint32_t rnr_ms(const struct vb_qp *qp)
 {
+	const struct ibv_qp_attr *attr = &qp->attr;
 	uint32_t ms = rnr_timers[attr->min_rnr_timer] * (attr->rnr_retry + 1u) / 100;
 
-	if (attr->rnr_retry == RNR_RETRY_ENDLESS)
+	if (attr->rnr_retry == RNR_RETRY_ENDLESS || qp->uqp->attr.xrc == AW_XRC_TARGET)
 		return 0;
 	return ms > AW_RNR_MS ? ms : AW_RNR_MS;
 }
@@ -219,6 +227,20 @@ static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_at
 	return 0;
 }
 
+/* The kernel ignores an RC QP's attributes that are of the other half, and perftest gives them. */
+static int mask_read(const struct vb_qp *qp, int mask)
+{
+	switch (qp->uqp->attr.xrc) {
+	case AW_XRC_NONE:
+		break;
+	case AW_XRC_INITIATOR:
+		return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	case AW_XRC_TARGET:
+		return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+	}
+	return mask;
+}
+
 int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct ibv_qp *ibv = &qp->ibv.qp_base;
@@ -228,6 +250,7 @@ int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 	if (qp->uqp->ud)
 		return vb_qp_ud_modify(qp, attr, mask);
+	mask = mask_read(qp, mask);
 	from = vb_qp_roce_state(qp);
 	err = attr_check(qp, from, attr, mask);
 	if (err)
@@ -244,7 +267,7 @@ int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 		const struct aw_rc_ready ready = {
 			.ord = qp->attr.max_rd_atomic,
 			.retry_ms = retry_ms(&qp->attr),
-			.rnr_ms = rnr_ms(&qp->attr),
+			.rnr_ms = rnr_ms(qp),
 		};
 
 		if (aw_qpn_port(qp->attr.dest_qp_num))

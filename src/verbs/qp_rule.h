@@ -7,7 +7,7 @@
 #include <infiniband/verbs.h>
 
 /*
- * 0, or EINVAL: this type of QP (RC or UD) has no such transition, an attribute is missing, or one
+ * 0, or EINVAL: this type of QP (RC, UD or XRC) has no such transition, an attribute is missing, or one
  * is given that the transition does not take. mask: as ibv_modify_qp takes it.
  */
 int vb_qp_rule_check(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask);

@@ -204,6 +204,14 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t re
 		fail(qp, err);
 }
 
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t remote_srqn)
+{
+	struct vb_qp *qp = qp_of(ibv);
+
+	if (qp->wr)
+		vb_send_srqn(qp, qp->wr, remote_srqn);
+}
+
 static void wr_set_sge_list(struct ibv_qp_ex *ibv, size_t num_sge, const struct ibv_sge *sg_list)
 {
 	struct vb_qp *qp = qp_of(ibv);
@@ -256,6 +264,7 @@ void vb_qp_wr_init(struct vb_qp *qp)
 	qp->ibv.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	qp->ibv.wr_atomic_fetch_add = wr_atomic_fetch_add;
 	qp->ibv.wr_set_ud_addr = wr_set_ud_addr;
+	qp->ibv.wr_set_xrc_srqn = wr_set_xrc_srqn;
 	qp->ibv.wr_set_sge = wr_set_sge;
 	qp->ibv.wr_set_sge_list = wr_set_sge_list;
 	qp->ibv.wr_set_inline_data = wr_set_inline_data;

@@ -48,6 +48,8 @@ int vb_send_agreed(struct vb_qp *qp, enum aw_op op)
 		return op == AW_OP_SEND || op == AW_OP_SEND_IMM ? 0 : EINVAL;
 	if (qp->uqp->attr.uc && !uc_has(op))
 		return EINVAL;
+	if (qp->uqp->attr.xrc && op == AW_OP_SEND_INV)
+		return EOPNOTSUPP;
 	if (!aw_op_is_extension(op) || core->stream.extensions || core->state == AW_QP_ERROR)
 		return 0;
 	if (core->state == AW_QP_IDLE)

@@ -19,8 +19,16 @@ void vb_send_begin(struct aw_swqe *wqe, enum aw_op op, uint64_t wr_id, unsigned 
 int vb_send_address(const struct vb_qp *qp, struct aw_swqe *wqe, struct ibv_ah *ah,
 		    uint32_t remote_qpn, uint32_t remote_qkey) AW_REQUIRES(qp->uqp->lock);
 
+/* XRC: the SRQ of the peer that a Send or a Write with immediate data is for. */
+static inline void vb_send_srqn(const struct vb_qp *qp, struct aw_swqe *wqe, uint32_t srqn)
+{
+	if (qp->uqp->attr.xrc &&
+	    (wqe->op == AW_OP_SEND || wqe->op == AW_OP_SEND_IMM || wqe->op == AW_OP_WRITE_IMM))
+		wqe->swap = srqn;
+}
+
 /*
- * 0, or EINVAL: a UD QP has only Sends, a UC QP neither Reads nor atomics; or EOPNOTSUPP: immediate data or an atomic, and the peer
+ * 0, or EINVAL: a UD QP has only Sends, a UC QP neither Reads nor atomics; EOPNOTSUPP: a Send with Invalidate of XRC; or immediate data or an atomic, and the peer
  * did not agree to such at start-up, which is logged once a QP. A QP in ERROR takes all, to flush
  * it.
  */

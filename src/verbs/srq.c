@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// SRQs: life, size, limit and posting.
+// SRQs: life, size, limit and posting. Those of XRC (verbs/srq_xrc.c) begin and end as the others do.
 #include "verbs/srq.h"
 
 #include "net/base/io_now.h"
@@ -10,6 +10,7 @@
 #include "verbs/limits.h"
 #include "verbs/pd.h"
 #include "verbs/recv.h"
+#include "verbs/srq_xrc.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,21 +34,31 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 	return &srq->ibv;
 }
 
+static int create_check(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr)
+{
+	const uint32_t supported = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;
+	bool has_type = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE;
+
+	if (has_type && attr->srq_type == IBV_SRQT_XRC)
+		return vb_srq_xrc_check(context, attr);
+	if (attr->comp_mask & ~supported || (has_type && attr->srq_type != IBV_SRQT_BASIC))
+		return EOPNOTSUPP;
+	return attr->comp_mask & IBV_SRQ_INIT_ATTR_PD ? 0 : EINVAL;
+}
+
 struct ibv_srq *vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
-	const uint32_t supported = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;
 	struct vb_srq *srq;
-	int err;
+	int err = create_check(context, attr);
 
-	(void)context;
-	if (attr->comp_mask & ~supported ||
-	    (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC))
-		err = EOPNOTSUPP;
-	else if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD))
-		err = EINVAL;
-	else
+	if (!err)
 		err = srq_create(attr->pd, attr->srq_context, &attr->attr, &srq);
+	if (!err && attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) {
+		err = vb_srq_xrc_join(srq, attr->xrcd, attr->cq);
+		if (err)
+			ibv_destroy_srq(&srq->ibv);
+	}
 	if (err) {
 		errno = err;
 		return NULL;
@@ -109,6 +120,8 @@ int ibv_destroy_srq(struct ibv_srq *ibv_srq)
 
 	if (atomic_load_explicit(&srq->users, memory_order_acquire))
 		return vb_fail(EBUSY);
+	if (srq->xrc)
+		vb_srq_xrc_leave(srq);
 	aw_channel_forget(srq->aw.async, &srq->aw.limit_event);
 	vb_ack_wait(ack, srq->aw.limit_event.taken);
 	aw_srq_fini(&srq->aw);

@@ -3,7 +3,7 @@
 #ifndef VERBS_SRQ_H
 #define VERBS_SRQ_H
 
-#include "net/cq/srq.h"
+#include "net/cq/xrc.h"
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
@@ -12,6 +12,10 @@ struct vb_srq {
 	struct ibv_srq ibv;
 	struct aw_srq aw;
 	_Atomic uint32_t users; /* QPs */
+	/* of one with IBV_SRQT_XRC; else NULL */
+	struct ibv_xrcd *xrcd;
+	struct ibv_cq *cq;
+	struct aw_xrc_srq *xrc;
 };
 
 static inline struct vb_srq *vb_srq_of(struct ibv_srq *srq)

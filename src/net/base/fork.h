@@ -32,6 +32,8 @@ enum aw_fork_rank {
 	AW_FORK_REPLIED, /* net/qp/replied.c */
 	AW_FORK_UD,
 	AW_FORK_QPNS,
+	AW_FORK_XRC_DOMAINS, /* verbs/xrcd.c */
+	AW_FORK_XRC, /* net/cq/xrc.c */
 	AW_FORK_WINDOWS,
 	AW_FORK_REGIONS,
 	AW_FORK_TURNS, /* net/conn/order.c */

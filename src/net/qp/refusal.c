@@ -37,8 +37,9 @@ static void unknown_stag_explain(uint32_t stag, char why[WHY_MAX])
 	}
 }
 
-static void explain(const struct aw_access_refusal *refusal, char why[WHY_MAX])
+static void explain(const struct aw_uqp *qp, char why[WHY_MAX])
 {
+	const struct aw_access_refusal *refusal = &qp->core.refusal;
 	const char *right = words_of(refusal->access).right;
 
 	switch (refusal->cause) {
@@ -48,7 +49,8 @@ static void explain(const struct aw_access_refusal *refusal, char why[WHY_MAX])
 		unknown_stag_explain(refusal->stag, why);
 		break;
 	case AW_REFUSAL_PD:
-		snprintf(why, WHY_MAX, "the mr is of another pd than the qp");
+		snprintf(why, WHY_MAX, "the mr is of another pd than %s",
+			 qp->attr.xrcd ? "the srqs of the qp's xrc domain" : "the qp");
 		break;
 	case AW_REFUSAL_WINDOW:
 		snprintf(why, WHY_MAX, "the memory window is bound to another qp");
@@ -84,7 +86,7 @@ void aw_drop_log(struct aw_uqp *qp)
 	if (drop->last == AW_E_DDP_NO_BUFFER)
 		snprintf(why, WHY_MAX, "no receive is posted");
 	else if (drop->last != AW_E_DDP_TOO_LONG)
-		explain(&qp->core.refusal, why);
+		explain(qp, why);
 	aw_log(AW_LOG_INFO, "qp 0x%x dropped a message of its peer, as uc qps do count %u cause %s",
 	       qp->qpn, drop->count, why);
 }
@@ -96,10 +98,18 @@ void aw_access_refusal_log(const struct aw_uqp *qp, uint32_t events)
 
 	if (!(events & (AW_UQP_ACCESS_ERR | AW_UQP_REQ_ERR)) || refusal->cause == AW_REFUSAL_NONE)
 		return;
-	explain(refusal, why);
+	explain(qp, why);
 	aw_log(aw_log_has_room() ? AW_LOG_ERROR : AW_LOG_INFO,
 	       "qp 0x%x refused the peer's %s stag 0x%x to 0x%" PRIx64 " length %" PRIu64
 	       " cause %s",
 	       qp->qpn, words_of(refusal->access).request, refusal->stag, refusal->to, refusal->len,
 	       why);
+}
+
+void aw_srq_refusal_log(const struct aw_uqp *qp, uint32_t srqn)
+{
+	aw_log(aw_log_has_room() ? AW_LOG_ERROR : AW_LOG_INFO,
+	       "qp 0x%x refused the peer's message for srq 0x%x: no srq of the qp's xrc domain has this number in this "
+	       "process (a domain is not shared with other processes here)",
+	       qp->qpn, srqn);
 }

@@ -12,4 +12,7 @@ void aw_access_refusal_log(const struct aw_uqp *qp, uint32_t events) AW_REQUIRES
 /* Called after a turn: logs what UC has dropped, each time that this has doubled. */
 void aw_drop_log(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
+/* Called when a message of XRC is for an SRQ that the QP's domain does not have. */
+void aw_srq_refusal_log(const struct aw_uqp *qp, uint32_t srqn) AW_REQUIRES(qp->lock);
+
 #endif

@@ -46,6 +46,21 @@ static size_t round16(size_t n)
 	return (n + 15) & ~(size_t)15;
 }
 
+static void flush_xrc(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	if (qp->attr.xrc_done && qp->attr.xrc_done->count)
+		aw_xrc_flush(qp->attr.xrc_done);
+}
+
+/* A message that was being received has no completion. */
+static void forget_xrc_srq(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	flush_xrc(qp);
+	if (qp->xrc_srq)
+		aw_xrc_put(qp->xrc_srq);
+	qp->xrc_srq = NULL;
+}
+
 /* One allocation holds both queues; its pages are touched only when they are used. */
 static int make_queues(struct aw_uqp *qp)
 {
@@ -67,7 +82,7 @@ static void init_queues(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 		.sq_capacity = a->send_wr_max,
 		.sge_max = a->send_sge_max,
 		.inline_max = a->inline_max,
-		.srq = a->srq != NULL,
+		.srq = a->srq || a->xrc,
 	};
 
 	aw_rq_init(&qp->rq, mem + sq, a->srq ? 0 : a->recv_wr_max, a->recv_sge_max);
@@ -77,6 +92,9 @@ static void init_queues(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	qp->core.sig_all = a->sig_all;
 	qp->core.tells_each = aw_counters_any(&qp->counters);
 	qp->core.unreliable = a->uc;
+	qp->core.xrc = a->xrc;
+	if (a->xrc == AW_XRC_INITIATOR)
+		qp->core.remote_access = 0;
 	aw_stat_init(qp);
 }
 
@@ -216,6 +234,7 @@ void aw_uqp_destroy(struct aw_uqp *qp)
 	aw_table_remove_wait(&qps, qp->handle);
 	aw_lock(&qp->lock);
 	aw_uqp_drop_socket(qp);
+	forget_xrc_srq(qp);
 	aw_unlock(&qp->lock);
 	leave_cqs(qp);
 	aw_lock(&qp->lock);
@@ -267,6 +286,7 @@ void aw_uqp_unlock(struct aw_uqp *qp)
 {
 	uint32_t events;
 
+	flush_xrc(qp);
 	aw_stat_unlock(qp);
 	if (!qp->delivering) {
 		while ((events = qp->events_due & ~qp->events_told)) {
@@ -390,6 +410,7 @@ void aw_uqp_reset(struct aw_uqp *qp)
 	free(qp->reads);
 	qp->reads = NULL;
 	aw_mw_forget_qp(&qp->of_mw);
+	forget_xrc_srq(qp);
 	init_queues(qp);
 	qp->attached = qp->by_rc = qp->lost = qp->peer_gone = qp->recall_due = qp->posts_drop =
 		qp->drain_asked = false;
@@ -418,7 +439,8 @@ void aw_uqp_unlend(const void *pd, const void *start, size_t len)
 	struct aw_uqp *qp;
 
 	for (uint32_t at = 0; (qp = aw_table_walk(&qps, &at, end)); aw_table_put(&qps, at++)) {
-		if (qp->attr.pd != pd || aw_uqp_is_inherited(qp))
+		/* The peer of an XRC target reads from MRs of more than one PD. */
+		if ((qp->attr.pd != pd && !qp->attr.xrcd) || aw_uqp_is_inherited(qp))
 			continue;
 		aw_lock(&qp->lock);
 		if (qp->batch)

@@ -19,6 +19,7 @@
 #include "net/cq/counter.h"
 #include "net/cq/cq.h"
 #include "net/cq/srq.h"
+#include "net/cq/xrc.h"
 #include "net/mr/mw.h"
 #include "net/progress/watch.h"
 #include "net/qp/deferral_state.h"
@@ -91,6 +92,10 @@ struct aw_uqp_attr {
 	bool sig_all;
 	const struct aw_uqp_kind *kind; /* NULL: a plain RC QP */
 	bool uc; /* an Unreliable Connection: ibv_modify_qp alone connects it */
+	/* XRC: a target's CQs, which nobody polls, are for it alone, and pd is xrcd; an initiator's recv_cq is its send_cq */
+	enum aw_xrc xrc;
+	struct aw_xrcd *xrcd; /* of a target */
+	struct aw_xrc_done *xrc_done; /* of a target: empty; guarded by its lock */
 	uint32_t ud_mtu; /* of a UD QP (net/ud/ud.h): bytes of a message at most; 0: an RC QP */
 };
 
@@ -205,7 +210,11 @@ struct aw_uqp {
 		bool posts_drop; /* UC: what finds no stream counts as sent (net/roce/rc.h) */
 		uint64_t fail_ns; /* posts that have no stream by then fail; 0: never */
 		uint32_t retry_ms; /* how long a post may wait for a stream; 0: for ever */
+		uint32_t peer_qpn; /* as ibv_modify_qp named it */
 	};
+
+	/* XRC target: the SRQ that the message is for which is being received (net/cq/xrc.h), or NULL */
+	struct aw_xrc_srq *xrc_srq;
 
 	/* The events of its owners (uqp.c, uqp_events.c). The listeners run without the lock, one thread at a time. */
 	struct {

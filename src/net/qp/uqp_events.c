@@ -26,7 +26,7 @@ void aw_uqp_note_events(struct aw_uqp *qp)
 		qp->events_due |= failures[aw_failure_of(core)];
 	if (qp->drain_asked && aw_qp_is_drained(core))
 		qp->events_due |= AW_UQP_DRAINED;
-	if (core->state == AW_QP_ERROR && qp->attr.srq)
+	if (core->state == AW_QP_ERROR && (qp->attr.srq || qp->attr.xrcd))
 		qp->events_due |= AW_UQP_LAST_WQE;
 }
 

@@ -7,6 +7,7 @@
 #include "net/mr/mrtab.h"
 #include "net/mr/mw.h"
 #include "net/qp/crc.h"
+#include "net/qp/refusal.h"
 #include "net/qp/rnr.h"
 #include "net/qp/uqp_io.h"
 
@@ -93,6 +94,40 @@ static bool recv_take(void *ctx, struct aw_rwqe *recv)
 	return taken;
 }
 
+static enum aw_error xrc_take(void *ctx, uint32_t srqn, struct aw_rwqe *recv, const void **pd)
+{
+	struct aw_uqp *qp = ctx;
+	enum aw_error err;
+
+	touch(qp);
+	aw_held(&qp->lock);
+	err = aw_xrc_take(qp->attr.xrcd, srqn, recv, &qp->xrc_srq);
+	if (!err)
+		*pd = qp->xrc_srq->pd;
+	else if (err == AW_E_DDP_QN)
+		aw_srq_refusal_log(qp, srqn);
+	return err;
+}
+
+static bool xrc_has_pd(void *ctx, const void *pd)
+{
+	struct aw_uqp *qp = ctx;
+
+	return aw_xrc_has_pd(qp->attr.xrcd, pd);
+}
+
+static void complete_xrc(struct aw_uqp *qp, struct aw_cq_entry *entry) AW_REQUIRES(qp->lock)
+{
+	struct aw_xrc_done *done = qp->attr.xrc_done;
+
+	if (done->count == AW_XRC_DONE_MAX)
+		aw_xrc_flush(done);
+	entry->cqe.src_qpn = qp->peer_qpn;
+	done->at[done->count].srq = qp->xrc_srq;
+	done->at[done->count++].entry = *entry;
+	qp->xrc_srq = NULL;
+}
+
 static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 {
 	struct aw_uqp *qp = ctx;
@@ -104,7 +139,10 @@ static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 	aw_probe_complete(qp->qpn, queue, cqe);
 	if (queue != AW_SQ)
 		aw_counter_add(qp->counters.of[AW_COUNTED_RECV], cqe->status, cqe->byte_len);
-	aw_cq_push(queue == AW_SQ ? qp->attr.send_cq : qp->attr.recv_cq, &entry);
+	if (queue == AW_RQ && qp->xrc_srq)
+		complete_xrc(qp, &entry);
+	else
+		aw_cq_push(queue == AW_SQ ? qp->attr.send_cq : qp->attr.recv_cq, &entry);
 }
 
 static void *stash_get(void *ctx, size_t len)
@@ -137,6 +175,8 @@ const struct aw_ops aw_uqp_ops = {
 	.bind = bind,
 	.atomic = atomic,
 	.recv_take = recv_take,
+	.xrc_take = xrc_take,
+	.xrc_has_pd = xrc_has_pd,
 	.complete = complete,
 	.stash_get = stash_get,
 	.stash_put = stash_put,

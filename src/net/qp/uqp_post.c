@@ -64,7 +64,7 @@ void aw_uqp_send_end_late(struct aw_uqp *qp)
 
 int aw_uqp_recv(struct aw_uqp *qp, uint64_t wr_id, const struct aw_sge *sge, uint32_t count)
 {
-	if (qp->attr.srq || count > qp->attr.recv_sge_max)
+	if (qp->attr.srq || qp->attr.xrc || count > qp->attr.recv_sge_max)
 		return EINVAL;
 	aw_lock(&qp->lock);
 	bool posted = aw_rq_post(&qp->rq, wr_id, sge, count);

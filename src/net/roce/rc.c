@@ -174,6 +174,7 @@ int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
 	qp->posts_drop = false;
 	qp->rnr_ms = 0;
 	qp->retry_ms = 0;
+	qp->peer_qpn = told->pair.remote.qpn;
 	aw_unlock(&qp->lock);
 	begin(rc, &litter);
 	aw_rc_set_clock(rc);
@@ -196,7 +197,7 @@ void aw_rc_ready(struct aw_rc *rc, const struct aw_rc_ready *ready)
 	aw_lock(&rc->lock);
 	rc->ord = ready->ord;
 	aw_lock(&qp->lock);
-	qp->core.posts_early = true;
+	qp->core.posts_early = qp->attr.xrc != AW_XRC_TARGET;
 	qp->retry_ms = ready->retry_ms;
 	if (!qp->attr.uc)
 		qp->rnr_ms = ready->rnr_ms;
@@ -341,6 +342,12 @@ static void log_given_up(const struct aw_rc *rc) AW_REQUIRES(rc->lock)
 
 void aw_rc_log_type(struct aw_rc *rc)
 {
+	static const char *const names[] = {
+		[PAIR_RC] = "rc",
+		[PAIR_UC] = "uc",
+		[PAIR_XRC_INITIATOR] = "xrc send",
+		[PAIR_XRC_TARGET] = "xrc recv",
+	};
 	struct sockaddr_storage addr;
 
 	if (rc->type_told)
@@ -348,9 +355,9 @@ void aw_rc_log_type(struct aw_rc *rc)
 	rc->type_told = true;
 	aw_pair_address(&rc->told.pair.remote, aw_qpn_port(rc->told.pair.remote.qpn), &addr);
 	aw_log(AW_LOG_ERROR,
-	       "qp 0x%x is %s, and its peer qp 0x%x at %s is of another type: only two rc qps or two uc qps connect (perftest: the same -c "
-	       "at both ends)",
-	       rc->qp->qpn, rc->told.pair.type == PAIR_UC ? "uc" : "rc", rc->told.pair.remote.qpn,
+	       "qp 0x%x is %s, and its peer qp 0x%x at %s is of another type: rc connects to rc, uc to uc, xrc send to xrc recv (perftest: "
+	       "the same -c at both ends)",
+	       rc->qp->qpn, names[rc->told.pair.type], rc->told.pair.remote.qpn,
 	       aw_addr_text(&addr).text);
 }
 

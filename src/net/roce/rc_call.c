@@ -129,8 +129,6 @@ static const char *answer_text(enum pair_answer answer)
 		       "on the way";
 	case PAIR_BUSY:
 		return "it has a connection";
-	case PAIR_OTHER_TYPE:
-		return "one of the two qps is rc, the other one uc";
 	case PAIR_MALFORMED:
 		return "it knows no calls of this kind: is its persona roce, and its version the same?";
 	case PAIR_OTHER_TYPE:
