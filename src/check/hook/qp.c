@@ -234,7 +234,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 	    aw_hook_may("ibv_create_srq"))
 		srq = aw_real()->ibv_create_srq(pd, attr);
 	if (srq)
-		aw_srq_add(srq, &attr->attr);
+		aw_srq_add(srq, &attr->attr, NULL);
 	else
 		srq_create_failed(pd->context, &attr->attr);
 	aw_inside_leave();
@@ -262,7 +262,8 @@ struct ibv_srq *aw_op_create_srq_ex(struct ibv_context *context, struct ibv_srq_
 	if (aw_hook_may("ibv_create_srq_ex"))
 		srq = device->extended.create_srq_ex(context, attr);
 	if (srq)
-		aw_srq_add(srq, &attr->attr);
+		aw_srq_add(srq, &attr->attr,
+			   attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ ? attr->cq : NULL);
 	else
 		srq_create_failed(context, &attr->attr);
 	aw_object_put(&device->object);

@@ -143,7 +143,7 @@ static void srq_forked(struct aw_object *object)
 	aw_queue_forget(&srq->queue);
 }
 
-void aw_srq_add(struct ibv_srq *handle, const struct ibv_srq_attr *attr)
+void aw_srq_add(struct ibv_srq *handle, const struct ibv_srq_attr *attr, const struct ibv_cq *cq)
 {
 	struct aw_srq_shadow *srq = calloc(1, sizeof(*srq));
 	struct aw_pd_shadow *pd;
@@ -160,6 +160,7 @@ void aw_srq_add(struct ibv_srq *handle, const struct ibv_srq_attr *attr)
 	srq->pd = pd ? pd->parent : handle->pd;
 	aw_object_put(pd ? &pd->object : NULL);
 	srq->attr = *attr;
+	srq->cq = cq;
 	pthread_mutex_init(&srq->lock, NULL);
 	aw_object_add(&srq->object);
 }
@@ -347,6 +348,42 @@ static void send_completed(struct aw_qp_shadow *qp, const struct ibv_wc *wc)
 	qp->answered -= gone < qp->answered ? gone : qp->answered;
 }
 
+/* The SRQs of XRC of a CQ. */
+struct xrc_srqs {
+	const struct ibv_cq *cq;
+	struct aw_srq_shadow *srqs[64]; /* each with a reference; more are not asked */
+	unsigned count;
+};
+
+static void xrc_collect(struct aw_object *object, void *arg)
+{
+	struct xrc_srqs *of_cq = arg;
+	struct aw_srq_shadow *srq = (struct aw_srq_shadow *)object;
+
+	if (object->kind != AW_KIND_SRQ || srq->cq != of_cq->cq ||
+	    of_cq->count == sizeof(of_cq->srqs) / sizeof(of_cq->srqs[0]))
+		return;
+	atomic_fetch_add(&object->refs, 1);
+	of_cq->srqs[of_cq->count++] = srq;
+}
+
+/* A receive of XRC: the completion names the QP that it came by, and not the SRQ. */
+static void xrc_completed(const struct ibv_cq *cq, const struct ibv_wc *wc)
+{
+	struct xrc_srqs of_cq = { .cq = cq };
+	bool found = false;
+
+	aw_object_each(xrc_collect, &of_cq);
+	for (unsigned i = 0; i < of_cq.count; i++) {
+		struct aw_srq_shadow *srq = of_cq.srqs[i];
+
+		pthread_mutex_lock(&srq->lock);
+		found = found || aw_queue_complete(&srq->queue, wc, false);
+		pthread_mutex_unlock(&srq->lock);
+		aw_object_put(&srq->object);
+	}
+}
+
 void aw_cq_completed(const struct ibv_cq *cq, struct ibv_wc *wc)
 {
 	struct aw_object *object = aw_object_get_by_number(cq->context, AW_KIND_QP, wc->qp_num);
@@ -363,8 +400,11 @@ void aw_cq_completed(const struct ibv_cq *cq, struct ibv_wc *wc)
 			qp->failure = wc->status;
 		}
 		pthread_mutex_unlock(&qp->lock);
-		aw_object_put(object);
 	}
+	/* The program may have destroyed the QP, or have opened it alone. */
+	if (!qp || qp->type == IBV_QPT_XRC_RECV)
+		xrc_completed(cq, wc);
+	aw_object_put(object);
 	aw_mark_given(wc, sizeof(*wc));
 	if (wc->status != IBV_WC_SUCCESS)
 		undefined_poison(wc);

@@ -10,6 +10,7 @@ struct aw_srq_shadow {
 	struct aw_object object;
 	struct ibv_srq *srq;
 	const void *pd;
+	const void *cq; /* of an SRQ of XRC, whose completions come there; else NULL */
 	struct ibv_srq_attr attr;
 	atomic_uint qps; /* that take their receives here */
 	pthread_mutex_t lock; /* guards the queue; before the lock of the spans */
@@ -63,9 +64,9 @@ struct aw_qp_shadow {
 
 struct aw_qp_shadow *aw_qp_get(const struct ibv_qp *qp);
 struct aw_srq_shadow *aw_srq_get(const struct ibv_srq *srq);
-/* Make a shadow and put it into the table. cap: as the library returned it. */
+/* Make a shadow and put it into the table. cap: as the library returned it. cq: as in struct aw_srq_shadow. */
 void aw_qp_add(struct ibv_qp *qp, const struct ibv_qp_init_attr *attr);
-void aw_srq_add(struct ibv_srq *srq, const struct ibv_srq_attr *attr);
+void aw_srq_add(struct ibv_srq *srq, const struct ibv_srq_attr *attr, const struct ibv_cq *cq);
 
 void aw_seen_set(struct aw_call_seen *seen);
 
