@@ -10,6 +10,7 @@ with_cm = pytest.mark.program("perftest with -R")
 without_cm = pytest.mark.program("perftest without -R")
 without_cm_uc = pytest.mark.program("perftest without -R, UC")
 without_cm_ud = pytest.mark.program("perftest without -R, UD")
+without_cm_xrc = pytest.mark.program("perftest without -R, XRC")
 only_roce = pytest.mark.personas("roce")
 by_lid = pytest.mark.fails_between_hosts("qperf tells its peer a LID and no GID, and without a GID a path leads to this host alone")
 
@@ -87,6 +88,17 @@ def test_unreliable(scene, line):
 def test_datagrams(scene, line):
     judge(line, perftest(scene, line))
     scene.carried_datagrams(200)
+
+
+@without_cm_xrc
+@only_roce
+@pytest.mark.parametrize("line", ["ib_send_bw -c XRC -s 65536 -n 500", "ib_send_lat -c XRC -n 200", "ib_write_bw -c XRC -n 200",
+                                  "ib_write_lat -c XRC -n 200", "ib_read_bw -c XRC -n 200", "ib_atomic_bw -c XRC -n 200",
+                                  "ib_send_bw -c XRC -q 4 -n 200"])
+@pytest.mark.reports("overlap", "qp-destroyed", "wakeup-lost", "leak")
+def test_extended_connections(scene, line):
+    octets = judge(line, perftest(scene, line))
+    scene.carried(octets=octets)
 
 
 @pytest.mark.program("qperf -cm 1")

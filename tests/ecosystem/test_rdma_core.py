@@ -135,6 +135,21 @@ def test_uc_pingpong(scene, options):
     scene.carried(octets=1000 * 4096)
 
 
+@pytest.mark.program("ibverbs-utils: ibv_xsrq_pingpong")
+@only_roce
+@pytest.mark.parametrize("options", ["", "-n 500", "-e -n 500", "-o -n 500", "-s 1000003 -n 50"])
+@pytest.mark.reports("overlap", "qp-destroyed", "wakeup-lost", "leak")
+def test_xsrq_pingpong(scene, options):
+    """One client: the server sends to several by each other's QPs, so that they had to share a domain."""
+    port = scene.port()
+    server = scene.server(f"ibv_xsrq_pingpong -g 0 {options} -p {port}", port)
+    client = scene.client(f"ibv_xsrq_pingpong -g 0 {options} -p {port} {scene.address}")
+    scene.ends_well(client, server)
+    for end in (client, server):
+        assert re.search(r"(?m)^success", end.output())
+    scene.carried(connections=2)
+
+
 @pytest.mark.program("ibverbs-utils: ibv_ud_pingpong")
 @only_roce
 @pytest.mark.parametrize("options", ["", "-e", "-s 1024 -n 200"])
