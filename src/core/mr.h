@@ -14,6 +14,7 @@ struct aw_mr {
 	uint8_t *host; /* address of the first octet in this process */
 	const void *pd; /* compared, never followed */
 	const void *qp; /* non-NULL: only this struct aw_qp may use it (type 2 memory window) */
+	bool null; /* no memory: it reads as zeros, and drops what is written; host means nothing */
 	bool window; /* a memory window: for the peer alone, no SGE may name it */
 	uint32_t windows; /* the driver's: windows bound to it */
 };

@@ -8,6 +8,13 @@
 #include "core/types.h"
 #include "wire/rdmap.h"
 
+/* How far memory is written back. */
+enum aw_written {
+	AW_WRITTEN,
+	AW_WRITING, /* aw_qp_written_back follows, not from within the call */
+	AW_UNWRITTEN,
+};
+
 struct aw_ops {
 	/*
 	 * The MR of an STag, held so that its memory stays until mr_put; NULL when there is
@@ -47,12 +54,20 @@ struct aw_ops {
 	enum aw_wc_status (*bind)(void *ctx, const struct aw_swqe *wqe);
 
 	/*
-	 * RFC 7306 5.1: one atomic operation on 8 octets of a held MR, aligned to 8; *before is
+	 * RFC 7306 5.1: one atomic operation, or Atomic Write, on 8 octets of a held MR, aligned to 8; *before is
 	 * their value before. Atomic towards every other one, of whatever QP. False when the memory
 	 * is unmapped: nothing was done.
 	 */
 	bool (*atomic)(void *ctx, const struct aw_mr *mr, uint8_t *at,
 		       const struct rdmap_atomic_req *req, uint64_t *before);
+
+	/*
+	 * Makes octets of a held MR, all of which are placed, visible to all that share its memory;
+	 * with persistent also to who comes after a crash of the host, where the MR has
+	 * AW_ACCESS_FLUSH_PERSISTENT. One at a time for each QP; the MR may go before it ends.
+	 */
+	enum aw_written (*write_back)(void *ctx, const struct aw_mr *mr, uint8_t *at, size_t len,
+				      bool persistent);
 
 	/* Takes the next receive from the RQ or SRQ; false when there is none. */
 	bool (*recv_take)(void *ctx, struct aw_rwqe *recv);

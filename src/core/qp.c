@@ -40,6 +40,7 @@ struct aw_stream aw_stream_agreed(const struct aw_mpa_result *result, bool initi
 		.ord = result->ord,
 		.extensions = result->extensions,
 		.large_fpdus = result->large_fpdus || result->large_any,
+		.placement = result->placement,
 		.moves = result->host,
 	};
 }

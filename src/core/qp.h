@@ -48,24 +48,40 @@ enum aw_xrc {
 	AW_XRC_TARGET, /* has no queue; its pd is one that no MR has */
 };
 
-/* An inbound Read Request being answered (or, RFC 7306, an atomic). */
+/* The requests that are answered, in their order. */
+enum aw_rdma_request {
+	AW_REQUEST_READ,
+	AW_REQUEST_ATOMIC, /* RFC 7306, and the Atomic Write of docs/extensions.md */
+	AW_REQUEST_FLUSH, /* likewise */
+};
+
+/* How far an inbound atomic or Flush is; a Read stays DUE. */
+enum aw_irq_state {
+	AW_IRQ_DUE,
+	AW_IRQ_RUNNING, /* a Flush: the driver writes the memory back */
+	AW_IRQ_EXECUTED, /* once and for all; its response may still have to wait */
+	AW_IRQ_FAILED, /* a Flush: the memory was not written back */
+};
+
+/* An inbound request being answered. */
 struct aw_irq_entry {
-	bool atomic;
-	bool executed; /* atomic: executed once and for all; its response may still have to wait */
-	uint64_t original; /* executed: the value before */
+	enum aw_rdma_request kind;
+	enum aw_irq_state state;
+	uint64_t original; /* an atomic that is executed: the value before */
 	union {
 		struct rdmap_read_req req; /* advanced as segments go out */
 		struct rdmap_atomic_req atomic_req;
+		struct rdmap_flush_req flush_req;
 	};
 };
 
-/* An outstanding Read or atomic of ours. */
+/* An outstanding Read, atomic or Flush of ours. */
 struct aw_orq_entry {
 	uint32_t sq_index;
-	uint32_t sink_stag; /* valid for this one Read only; the Request Identifier of an atomic */
+	uint32_t sink_stag; /* valid for this one Read only; the Request Identifier of others */
 	uint32_t received; /* octets placed so far */
 	bool rtr; /* no WR belongs to it: the RTR (RFC 6581 9.2), or the Read of core/ack.h */
-	bool atomic;
+	enum aw_rdma_request kind;
 	/* stream position: once it is answered the peer has processed what is before */
 	uint64_t ack_pos;
 };
@@ -99,6 +115,7 @@ struct aw_stream {
 	uint32_t stag_seed; /* random: where the one-shot sink STags start */
 	bool extensions; /* as in struct aw_mpa_result */
 	bool large_fpdus; /* sends FPDUs longer than a TCP segment, but not with markers */
+	bool placement; /* likewise */
 	/* the peer may send the messages of wire/move.h; a driver may end that */
 	bool moves;
 };
@@ -179,6 +196,7 @@ struct aw_qp {
 	enum aw_error peer_error; /* the error of a received Terminate */
 	bool peer_mirrored; /* its sender has the bits reversed; for the log */
 	bool peer_ready; /* a valid FPDU arrived: a responder may transmit */
+	bool peer_began; /* a message of its program's, no RTR and no acknowledgement, did */
 	bool peer_closed; /* FIN seen */
 	bool local_closed; /* aw_qp_close was called */
 
@@ -317,6 +335,9 @@ static inline bool aw_qp_has_waiting(const struct aw_qp *qp)
 {
 	return qp->rx_held > 0 || !aw_stash_is_empty(&qp->stash);
 }
+
+/* Called when the driver has written back what struct aw_ops.write_back told it to, or could not. */
+void aw_qp_written_back(struct aw_qp *qp, bool written);
 
 /* True when every WR that has begun has completed: what SQ_DRAINED says of a queue that halts. */
 static inline bool aw_qp_is_drained(const struct aw_qp *qp)

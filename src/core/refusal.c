@@ -25,8 +25,7 @@ static enum aw_refusal_cause cause_find(const struct aw_qp *qp, const struct aw_
 	}
 	if (asked->access & ~qp->remote_access)
 		return AW_REFUSAL_QP_RIGHTS;
-	if (asked->access == AW_ACCESS_REMOTE_ATOMIC &&
-	    (uintptr_t)aw_mr_at(mr, asked->to) % AW_ATOMIC_LEN != 0)
+	if (asked->is_atomic && (uintptr_t)aw_mr_at(mr, asked->to) % AW_ATOMIC_LEN != 0)
 		return AW_REFUSAL_UNALIGNED;
 	return AW_REFUSAL_UNMAPPED;
 }
@@ -57,10 +56,26 @@ void aw_refusal_note_read(struct aw_qp *qp, const struct rdmap_read_req *req)
 
 void aw_refusal_note_atomic(struct aw_qp *qp, const struct rdmap_atomic_req *req)
 {
-	refusal_keep(qp, (struct aw_access_refusal){ .access = AW_ACCESS_REMOTE_ATOMIC,
+	refusal_keep(qp, (struct aw_access_refusal){ .access = aw_atomic_right(req),
+						     .is_atomic = true,
 						     .stag = req->stag,
 						     .to = req->to,
 						     .len = AW_ATOMIC_LEN });
+}
+
+void aw_refusal_note_flush(struct aw_qp *qp, const struct rdmap_flush_req *req, enum aw_error err)
+{
+	bool is_whole = req->level == RDMAP_FLUSH_MR;
+	const struct aw_mr *mr = is_whole ? qp->ops->mr_get(qp->ctx, req->stag) : NULL;
+
+	/* Memory that was not written back is no refusal: the driver has told why. */
+	if (err != AW_E_RDMAP_STREAM_CATASTROPHIC)
+		refusal_keep(qp, (struct aw_access_refusal){ .access = aw_flush_rights(req),
+							     .stag = req->stag,
+							     .to = mr ? mr->iova : req->to,
+							     .len = mr ? mr->len : req->len });
+	if (mr)
+		qp->ops->mr_put(qp->ctx, mr);
 }
 
 /* RDMAP's remote protection errors and DDP's of tagged buffers (RFC 5040 4.8); RFC 7306 8.2: an atomic's address. */
@@ -76,6 +91,7 @@ void aw_refusal_note(struct aw_qp *qp, const struct aw_rx_seg *seg, enum aw_erro
 {
 	struct rdmap_read_req read;
 	struct rdmap_atomic_req atomic;
+	struct rdmap_flush_req flush;
 
 	if (!is_about_memory(seg, err))
 		return;
@@ -90,5 +106,8 @@ void aw_refusal_note(struct aw_qp *qp, const struct aw_rx_seg *seg, enum aw_erro
 	} else if (seg->op == RDMAP_ATOMIC_REQ) {
 		atomic = rdmap_atomic_req_get(seg->data);
 		aw_refusal_note_atomic(qp, &atomic);
+	} else if (seg->op == RDMAP_FLUSH_REQ) {
+		flush = rdmap_flush_req_get(seg->data);
+		aw_refusal_note_flush(qp, &flush, err);
 	}
 }

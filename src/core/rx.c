@@ -68,6 +68,10 @@ static enum aw_error deliver(struct aw_qp *qp, const struct aw_rx_seg *seg)
 		return aw_rx_atomic_request(qp, seg);
 	case RDMAP_ATOMIC_RESP:
 		return aw_rx_atomic_response(qp, seg);
+	case RDMAP_FLUSH_REQ:
+		return aw_rx_flush_request(qp, seg);
+	case RDMAP_FLUSH_RESP:
+		return aw_rx_flush_response(qp, seg);
 	}
 	return AW_E_RDMAP_OPCODE;
 }
@@ -163,6 +167,33 @@ static bool has_to_wait(const struct aw_qp *qp, const uint8_t *head, size_t len)
 	return !qp->stash.replays && !aw_stash_passes(head, len);
 }
 
+/* True for a message that the peer's program has posted: no RTR (RFC 6581 9.2), no Read of core/ack.h. */
+static bool is_of_program(const struct aw_qp *qp, const struct aw_rx_seg *seg)
+{
+	switch (seg->op) {
+	case RDMAP_WRITE:
+		return seg->len > 0;
+	case RDMAP_READ_REQ:
+		return seg->len == RDMAP_READ_REQ_LEN && rdmap_read_req_get(seg->data).size > 0;
+	case RDMAP_SEND:
+		return seg->len > 0 || !qp->rtr_awaited;
+	case RDMAP_SEND_INV:
+	case RDMAP_SEND_SE:
+	case RDMAP_SEND_SE_INV:
+	case RDMAP_IMM:
+	case RDMAP_IMM_SE:
+	case RDMAP_ATOMIC_REQ:
+	case RDMAP_FLUSH_REQ:
+		return true;
+	case RDMAP_READ_RESP:
+	case RDMAP_TERMINATE:
+	case RDMAP_ATOMIC_RESP:
+	case RDMAP_FLUSH_RESP:
+		return false;
+	}
+	return false;
+}
+
 enum aw_error aw_rx_ulpdu(struct aw_qp *qp, const uint8_t *ulpdu, size_t len)
 {
 	return aw_rx_ulpdu_lent(qp, ulpdu, ulpdu, len);
@@ -187,6 +218,7 @@ enum aw_error aw_rx_ulpdu_lent(struct aw_qp *qp, const uint8_t *head, const uint
 	err = parse(qp, head, len, &seg);
 	if (!err) {
 		seg.data = ulpdu + ddp_hdr_len(seg.hdr.tagged);
+		qp->peer_began = qp->peer_began || is_of_program(qp, &seg);
 		err = take(qp, &seg);
 	}
 	if (!err && qp->count)

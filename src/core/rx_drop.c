@@ -125,6 +125,8 @@ enum aw_error aw_rx_drop(struct aw_qp *qp, const struct aw_rx_seg *seg, enum aw_
 	case RDMAP_TERMINATE:
 	case RDMAP_ATOMIC_REQ:
 	case RDMAP_ATOMIC_RESP:
+	case RDMAP_FLUSH_REQ:
+	case RDMAP_FLUSH_RESP:
 		return err;
 	}
 	return err;

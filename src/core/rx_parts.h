@@ -4,6 +4,7 @@
 #ifndef CORE_RX_PARTS_H
 #define CORE_RX_PARTS_H
 
+#include "core/span.h"
 #include "core/xrc.h"
 
 struct aw_rx_seg {
@@ -51,6 +52,14 @@ static inline enum aw_error aw_xrc_recv_take(struct aw_qp *qp, uint32_t srqn)
 	return aw_rx_recv_take(qp) ? AW_OK : AW_E_DDP_NO_BUFFER;
 }
 
+/* AW_OK for a message that is whole in one segment and has these octets; else its error. */
+static inline enum aw_error aw_rx_check_size(const struct aw_rx_seg *seg, uint32_t size)
+{
+	if (seg->len > size)
+		return AW_E_DDP_TOO_LONG;
+	return seg->len == size && seg->hdr.last ? AW_OK : AW_E_RDMAP_OP_UNSPECIFIED;
+}
+
 enum aw_error aw_rx_write(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
 enum aw_error aw_rx_send(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
 enum aw_error aw_rx_read_request(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
@@ -58,6 +67,8 @@ enum aw_error aw_rx_read_response(struct aw_qp *qp, const struct aw_rx_seg *seg)
 enum aw_error aw_rx_immediate(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
 enum aw_error aw_rx_atomic_request(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
 enum aw_error aw_rx_atomic_response(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
+enum aw_error aw_rx_flush_request(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
+enum aw_error aw_rx_flush_response(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
 /* AW_OK leaves the QP in ERROR. */
 enum aw_error aw_rx_terminate(struct aw_qp *qp, const struct aw_rx_seg *seg) AW_MUST_USE;
 
@@ -72,6 +83,14 @@ enum aw_error aw_rx_drop(struct aw_qp *qp, const struct aw_rx_seg *seg,
 			 enum aw_error err) AW_MUST_USE;
 void aw_rx_drop_immediate(struct aw_qp *qp);
 void aw_rx_drop_half(struct aw_qp *qp);
+
+/* Executes an inbound atomic, unless that was done. An error is why the peer may not, or not any more. */
+enum aw_error aw_irq_execute_atomic(struct aw_qp *qp, struct aw_irq_entry *entry) AW_MUST_USE;
+/* The rights that a peer needs for a Flush: enum aw_access. */
+uint32_t aw_flush_rights(const struct rdmap_flush_req *req);
+/* Holds the memory that a Flush names, as the peer may flush it. On an error none is held. */
+enum aw_error aw_flush_hold(const struct aw_qp *qp, const struct rdmap_flush_req *req,
+			    struct aw_span *span) AW_MUST_USE;
 
 /* Places octets that the oldest Read or atomic of ours asked for, behind those it has. */
 enum aw_error aw_rx_sink_place(struct aw_qp *qp, const uint8_t *data, uint32_t len) AW_MUST_USE;

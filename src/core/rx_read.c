@@ -97,7 +97,7 @@ enum aw_error aw_rx_read_response(struct aw_qp *qp, const struct aw_rx_seg *seg)
 {
 	enum aw_error err;
 
-	if (qp->orq_count == 0 || aw_orq_at(qp, 0)->atomic)
+	if (!aw_orq_awaits(qp, AW_REQUEST_READ))
 		return AW_E_RDMAP_OPCODE;
 	err = check_response(qp, aw_orq_at(qp, 0), seg);
 	if (!err && seg->len > 0)

@@ -34,7 +34,8 @@ static enum aw_wc_status status_of(const struct aw_qp *qp, enum aw_error err,
 	if (err == AW_E_DDP_NO_BUFFER && qp->acks && aw_op_is_one_way(wqe->op))
 		return AW_WC_RNR_RETRY_EXC_ERR;
 	/* RFC 7306 8.2: the atomic's remote address is not aligned. */
-	if (err == AW_E_RDMAP_STREAM_CATASTROPHIC && aw_op_is_atomic(wqe->op))
+	if (err == AW_E_RDMAP_STREAM_CATASTROPHIC &&
+	    (aw_op_is_atomic(wqe->op) || wqe->op == AW_OP_ATOMIC_WRITE))
 		return AW_WC_REM_INV_REQ_ERR;
 	/* The peer's XRC domain has no SRQ with the number that the WR names. */
 	if (err == AW_E_DDP_QN && qp->xrc)
@@ -59,9 +60,10 @@ static struct cause read_of(const struct aw_qp *qp, const uint8_t *rdmap)
 	struct cause oldest = { 0 };
 
 	for (uint32_t i = 0; i < qp->orq_count; i++)
-		if (aw_orq_at(qp, i)->sink_stag == stag && !aw_orq_at(qp, i)->atomic)
+		if (aw_orq_at(qp, i)->sink_stag == stag &&
+		    aw_orq_at(qp, i)->kind == AW_REQUEST_READ)
 			return cause_of_request(qp, aw_orq_at(qp, i));
-	if (qp->orq_count > 0 && !aw_orq_at(qp, 0)->atomic)
+	if (aw_orq_awaits(qp, AW_REQUEST_READ))
 		oldest.wqe = cause_of_request(qp, aw_orq_at(qp, 0)).wqe;
 	return oldest;
 }
@@ -118,6 +120,8 @@ static bool is_cause(const struct aw_swqe *wqe, const struct refused *seg)
 	case AW_OP_BIND_MW:
 	case AW_OP_CMP_SWAP:
 	case AW_OP_FETCH_ADD:
+	case AW_OP_ATOMIC_WRITE:
+	case AW_OP_FLUSH:
 		return false;
 	}
 	return false;
@@ -165,9 +169,9 @@ static struct cause cause_of_segment(const struct aw_qp *qp, const struct term_m
 	if (ddp_get(msg->ddp, msg->ddp_len, &seg.hdr) ||
 	    rdmap_ctrl_get(seg.hdr.ulp_ctrl, seg.hdr.tagged, seg.hdr.qn, &seg.op))
 		return (struct cause){ 0 };
-	if (seg.op == RDMAP_READ_REQ || seg.op == RDMAP_ATOMIC_REQ)
+	if (seg.op == RDMAP_READ_REQ || seg.op == RDMAP_ATOMIC_REQ || seg.op == RDMAP_FLUSH_REQ)
 		return request_at(qp, seg.hdr.msn);
-	if (seg.op == RDMAP_READ_RESP || seg.op == RDMAP_ATOMIC_RESP)
+	if (seg.op == RDMAP_READ_RESP || seg.op == RDMAP_ATOMIC_RESP || seg.op == RDMAP_FLUSH_RESP)
 		return oldest_unacked(qp);
 	seg.has_len = qp->acks && msg->has_seg_len && msg->seg_len >= msg->ddp_len;
 	seg.len = seg.has_len ? msg->seg_len - msg->ddp_len : 0;

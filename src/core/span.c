@@ -90,14 +90,14 @@ enum aw_error aw_spans_hold_atomic(const struct aw_qp *qp, const struct rdmap_at
 		.sge = &sge,
 		.sge_count = 1,
 		.pd = qp->pd,
-		.access = AW_ACCESS_REMOTE_ATOMIC,
+		.access = aw_atomic_right(req),
 		.len = AW_ATOMIC_LEN,
 	};
 	enum aw_error err = aw_spans_hold(qp, &stretch, spans);
 
 	if (err)
 		return err;
-	if (!(qp->remote_access & AW_ACCESS_REMOTE_ATOMIC))
+	if (!(qp->remote_access & stretch.access))
 		err = AW_E_RDMAP_ACCESS;
 	else if ((uintptr_t)spans->at[0].p % AW_ATOMIC_LEN != 0)
 		err = AW_E_RDMAP_STREAM_CATASTROPHIC;
@@ -124,9 +124,11 @@ bool aw_spans_place(const struct aw_qp *qp, const struct aw_stretch *stretch, co
 	if (!placed)
 		return false;
 	for (unsigned int i = 0; i < spans.count && placed; i++) {
-		placed = qp->ops->place(qp->ctx, spans.at[i].mr, spans.at[i].p, src,
-					spans.at[i].len);
-		src += spans.at[i].len;
+		const struct aw_span *span = &spans.at[i];
+
+		placed = span->mr->null ||
+			 qp->ops->place(qp->ctx, span->mr, span->p, src, span->len);
+		src += span->len;
 	}
 	aw_spans_put(qp, &spans);
 	return placed;
@@ -139,6 +141,8 @@ bool aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans, uint8
 
 		if (!span->mr)
 			memcpy(dst, span->p, span->len);
+		else if (span->mr->null)
+			memset(dst, 0, span->len);
 		else if (!qp->ops->gather(qp->ctx, span->mr, dst, span->p, span->len))
 			return false;
 		dst += span->len;

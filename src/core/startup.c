@@ -65,6 +65,11 @@ static size_t build(struct mpa_frame *frame, const struct mpa_enhanced *enh, con
 	return mpa_build(frame, buf);
 }
 
+static bool offers_placement(const struct aw_mpa_local *local)
+{
+	return local->placement && local->extensions;
+}
+
 /* FPDUs in memory have no markers. */
 static bool offers_host(const struct aw_mpa_local *local)
 {
@@ -73,7 +78,7 @@ static bool offers_host(const struct aw_mpa_local *local)
 
 static bool takes_waits(const struct aw_mpa_local *local)
 {
-	return local->waits && local->extensions;
+	return local->waits && offers_placement(local);
 }
 
 size_t aw_mpa_request(const struct aw_mpa_local *local, const void *pd, size_t pd_len, uint8_t *buf)
@@ -91,7 +96,7 @@ size_t aw_mpa_request(const struct aw_mpa_local *local, const void *pd, size_t p
 			 (enhanced && local->extensions ? MPA_FLAG_EXT_OFFER : 0) |
 			 (enhanced && local->large_fpdus != AW_LARGE_OFF ? MPA_FLAG_LARGE_FPDUS
 									 : 0) |
-			 (enhanced && takes_waits(local) ? MPA_FLAG_EXT_WAITS : 0) |
+			 (enhanced && offers_placement(local) ? MPA_FLAG_PLACEMENT_OFFER : 0) |
 			 (enhanced && offers_host(local) ? MPA_FLAG_HOST : 0),
 		.revision = enhanced ? REVISION_ENHANCED : REVISION_PLAIN,
 	};
@@ -146,19 +151,35 @@ static uint8_t choose_rtr(uint8_t common, uint16_t peer_ird)
 	return common & MPA_RTR_SEND;
 }
 
-/* An answer that offers as well is our Request's flags sent back, as some peers do. */
+/* Our Request's flags sent back, as some peers do, have both bits. */
+static bool agrees_to_placement(const struct aw_mpa_local *local, const struct mpa_frame *reply)
+{
+	const uint8_t bits = MPA_FLAG_PLACEMENT_AGREE | MPA_FLAG_EXT_AGREE | MPA_FLAG_REJECT;
+
+	return offers_placement(local) && (reply->flags & bits) == MPA_FLAG_PLACEMENT_AGREE;
+}
+
+/* An answer that offers as well is our Request's flags sent back. */
 static bool agrees(const struct aw_mpa_local *local, const struct mpa_frame *reply)
 {
-	return local->extensions && (reply->flags & MPA_FLAG_EXT_AGREE) &&
-	       !(reply->flags & (MPA_FLAG_EXT_OFFER | MPA_FLAG_REJECT));
+	return agrees_to_placement(local, reply) ||
+	       (local->extensions && (reply->flags & MPA_FLAG_EXT_AGREE) &&
+		!(reply->flags & (MPA_FLAG_EXT_OFFER | MPA_FLAG_REJECT)));
 }
 
 /* Likewise. */
 static bool agrees_to_large(const struct aw_mpa_local *local, const struct mpa_frame *reply)
 {
+	bool answers = (reply->flags & (MPA_FLAG_EXT_AGREE | MPA_FLAG_ANSWER)) &&
+		       !(reply->flags & (MPA_FLAG_EXT_OFFER | MPA_FLAG_REJECT));
+
 	return local->large_fpdus != AW_LARGE_OFF && (reply->flags & MPA_FLAG_LARGE_FPDUS) &&
-	       (reply->flags & (MPA_FLAG_EXT_AGREE | MPA_FLAG_ANSWER)) &&
-	       !(reply->flags & (MPA_FLAG_EXT_OFFER | MPA_FLAG_REJECT));
+	       (answers || agrees_to_placement(local, reply));
+}
+
+static uint8_t extensions_answer(const struct aw_mpa_result *result)
+{
+	return result->placement ? MPA_FLAG_PLACEMENT_AGREE : MPA_FLAG_EXT_AGREE;
 }
 
 static uint8_t large_answer(const struct aw_mpa_result *result)
@@ -206,6 +227,7 @@ enum aw_setup aw_mpa_on_reply(const struct aw_mpa_local *local, const struct mpa
 	if (got.enhanced) {
 		enh = mpa_enhanced_get(reply->pd);
 		got.extensions = agrees(local, reply);
+		got.placement = agrees_to_placement(local, reply);
 		got.host = got.extensions && offers_host(local) && !got.markers_tx &&
 			   (reply->flags & MPA_FLAG_HOST);
 		got.large_fpdus = agrees_to_large(local, reply);
@@ -261,11 +283,13 @@ enum aw_setup aw_mpa_on_request(const struct aw_mpa_local *local, const struct m
 	if (got.enhanced) {
 		enh = mpa_enhanced_get(request->pd);
 		got.extensions = local->extensions && (request->flags & MPA_FLAG_EXT_OFFER);
+		got.placement = got.extensions && offers_placement(local) &&
+				(request->flags & MPA_FLAG_PLACEMENT_OFFER);
 		got.host = got.extensions && offers_host(local) && !got.markers_tx &&
 			   (request->flags & MPA_FLAG_HOST);
 		got.large_fpdus = local->large_fpdus != AW_LARGE_OFF &&
 				  (request->flags & MPA_FLAG_LARGE_FPDUS);
-		got.waits = got.extensions && local->waits && (request->flags & MPA_FLAG_EXT_WAITS);
+		got.waits = got.placement && local->waits;
 		negotiate_request(local, &enh, &got);
 	}
 	*result = got;
@@ -276,7 +300,7 @@ enum aw_setup aw_mpa_on_request(const struct aw_mpa_local *local, const struct m
  * A peer that sends the Request's flags back sends S as well, since a Request that takes waits is enhanced; and a Reply that
  * agrees does not offer. So these flags are neither's.
  */
-static const uint8_t wait_flags = MPA_FLAG_EXT_OFFER | MPA_FLAG_EXT_WAITS;
+static const uint8_t wait_flags = MPA_FLAG_EXT_OFFER | MPA_FLAG_PLACEMENT_OFFER;
 
 size_t aw_mpa_wait(uint8_t *buf)
 {
@@ -313,7 +337,7 @@ size_t aw_mpa_reply(const struct aw_mpa_local *local, const struct aw_mpa_result
 		.kind = MPA_REPLY,
 		.flags = (local->markers ? MPA_FLAG_MARKERS : 0) |
 			 (result->crc ? MPA_FLAG_CRC : 0) | (reject ? MPA_FLAG_REJECT : 0) |
-			 (result->extensions && !reject ? MPA_FLAG_EXT_AGREE : 0) |
+			 (result->extensions && !reject ? extensions_answer(result) : 0) |
 			 (result->host && !reject ? MPA_FLAG_HOST : 0) |
 			 (result->large_fpdus && !reject ? large_answer(result) : 0),
 		.revision = result->revision,

@@ -26,8 +26,9 @@ struct aw_mpa_local {
 	uint16_t ord; /* Reads we want to have outstanding; likewise */
 	bool extensions; /* offer, or agree to, RFC 7306 as docs/extensions.md has it */
 	enum aw_large_fpdus large_fpdus;
+	bool placement; /* with extensions: likewise Atomic Write and Flush */
 	bool host; /* with extensions: offer, or agree to, a move into shared memory (docs/host-path.md) */
-	bool waits; /* with extensions: initiator: takes waits; responder: may send them (docs/extensions.md) */
+	bool waits; /* with placement: initiator: takes waits; responder: may send them (docs/extensions.md) */
 	bool ird_ord_ulp; /* ird and ord hold, but the ULPs agree on them: 0x3fff on the wire */
 };
 
@@ -47,10 +48,11 @@ struct aw_mpa_result {
 	uint16_t peer_ord;
 	uint8_t peer_rtr; /* likewise; mask of enum mpa_rtr */
 	bool extensions; /* enhanced: offered, and agreed to */
+	bool placement; /* likewise, and with extensions */
 	bool host; /* likewise */
 	bool large_fpdus; /* both ends agree on FPDUs longer than a TCP segment */
 	bool large_any; /* this end sends them all the same: AW_LARGE_ANY */
-	bool waits; /* enhanced, responder: the initiator takes waits */
+	bool waits; /* with placement, responder: this end may send waits, and the initiator takes them */
 	const uint8_t *pd; /* the ULP's private data; borrowed from the frame */
 	uint16_t pd_len;
 };

@@ -38,11 +38,25 @@ static enum aw_tx next_terminate(struct aw_qp *qp, struct aw_tx_out *out)
 	return tx;
 }
 
+/* Answers go out in order, so that those behind a Flush under way wait for it. */
+static bool has_answer(const struct aw_qp *qp)
+{
+	return qp->irq_count > 0 && aw_irq_head(qp)->state != AW_IRQ_RUNNING;
+}
+
 static enum aw_tx next_answer(struct aw_qp *qp, struct aw_tx_out *out)
 {
-	if (qp->irq_count == 0)
+	if (!has_answer(qp))
 		return AW_TX_NONE;
-	return aw_irq_head(qp)->atomic ? aw_tx_atomic_response(qp, out) : aw_tx_response(qp, out);
+	switch (aw_irq_head(qp)->kind) {
+	case AW_REQUEST_READ:
+		return aw_tx_response(qp, out);
+	case AW_REQUEST_ATOMIC:
+		return aw_tx_atomic_response(qp, out);
+	case AW_REQUEST_FLUSH:
+		return aw_tx_flush_response(qp, out);
+	}
+	return AW_TX_NONE;
 }
 
 /*
@@ -76,7 +90,7 @@ static enum aw_tx next_message(struct aw_qp *qp, struct aw_tx_out *out)
 		return aw_tx_rnr(qp, out);
 	if (qp->rtr_due)
 		return aw_tx_rtr(qp, out);
-	if ((qp->irq_count == 0 || !qp->serve_irq_next) && !qp->peer_not_ready)
+	if ((!has_answer(qp) || !qp->serve_irq_next) && !qp->peer_not_ready)
 		tx = aw_tx_sq(qp, out);
 	if (tx == AW_TX_NONE && qp->acks && !qp->peer_not_ready && aw_machine_runs(qp))
 		tx = aw_tx_ack(qp, out);
@@ -116,7 +130,7 @@ static bool has_request(const struct aw_qp *qp)
 
 bool aw_tx_is_idle(struct aw_qp *qp)
 {
-	if (!aw_machine_runs(qp) || qp->rtr_due || qp->irq_count > 0 ||
+	if (!aw_machine_runs(qp) || qp->rtr_due || has_answer(qp) ||
 	    qp->not_ready != qp->not_ready_told || (has_request(qp) && !qp->peer_not_ready))
 		return false;
 	aw_completion_retire(qp);

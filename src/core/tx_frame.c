@@ -151,6 +151,15 @@ static enum aw_tx frame_lent(struct aw_tx_out *out, const struct aw_tx_seg *seg)
 	return AW_TX_FPDU;
 }
 
+/* A null MR has no octets that TCP could read. */
+static bool has_null(const struct aw_spans *spans)
+{
+	for (unsigned int i = 0; i < spans->count; i++)
+		if (spans->at[i].mr && spans->at[i].mr->null)
+			return true;
+	return false;
+}
+
 static bool has_payload(const struct aw_tx_seg *seg)
 {
 	return seg->hdr.tagged || seg->hdr.qn == DDP_QN_SEND;
@@ -165,7 +174,7 @@ enum aw_tx aw_tx_frame(struct aw_qp *qp, struct aw_tx_out *out, const struct aw_
 	if (qp->stream.markers_tx)
 		tx = frame_marked(qp, out, seg);
 	else if (aw_stream_crc_out(&qp->stream) || qp->copies || seg->copy ||
-		 seg->len <= AW_TX_COPY_MAX)
+		 seg->len <= AW_TX_COPY_MAX || has_null(&seg->payload))
 		tx = frame_copied(qp, out, seg);
 	else
 		tx = frame_lent(out, seg);

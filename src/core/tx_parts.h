@@ -33,10 +33,40 @@ struct aw_tx_read {
 enum aw_tx aw_tx_read_request(struct aw_qp *qp, struct aw_tx_out *out,
 			      const struct aw_tx_read *read) AW_MUST_USE;
 
-/* The Atomic Request of the WR at the SQ's next; takes the ORQ entry, which has room. */
-enum aw_tx aw_tx_atomic_request(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;
+/* A request of ours that has an identifier; takes the ORQ entry, which has room. */
+struct aw_tx_request {
+	enum rdmap_opcode opcode;
+	enum aw_rdma_request kind;
+	uint32_t id;
+	const uint8_t *octets;
+	uint32_t len;
+};
+enum aw_tx aw_tx_request(struct aw_qp *qp, struct aw_tx_out *out,
+			 const struct aw_tx_request *request) AW_MUST_USE;
+
+/* The answer to the oldest inbound request, as octets on queue 3; gives its entry back. */
+enum aw_tx aw_tx_answer(struct aw_qp *qp, struct aw_tx_out *out, enum rdmap_opcode opcode,
+			const uint8_t *octets, uint32_t len) AW_MUST_USE;
+
+/*
+ * The oldest inbound request cannot be executed, or not any more. RFC 7306 8.1: the Terminate has
+ * its DDP header, which is built anew, and no RDMA header. len: octets of the request.
+ */
+void aw_tx_refuse(struct aw_qp *qp, enum rdmap_opcode opcode, uint32_t len, enum aw_error err);
+
+/* The Atomic Request, or Atomic Write, of the WR at the SQ's next, whose octets data then are. */
+enum aw_tx aw_tx_atomic_request(struct aw_qp *qp, struct aw_tx_out *out,
+				uint64_t write_data) AW_MUST_USE;
 /* The response to the oldest inbound request, an atomic, which is executed first. */
 enum aw_tx aw_tx_atomic_response(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;
+
+/* The Flush Request of the WR at the SQ's next, likewise. */
+enum aw_tx aw_tx_flush_request(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;
+/*
+ * The response to the oldest inbound request, a Flush, which is executed first. NONE also when the
+ * driver has only begun that.
+ */
+enum aw_tx aw_tx_flush_response(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;
 
 /* RFC 6581 9.2: the initiator's first message. */
 enum aw_tx aw_tx_rtr(struct aw_qp *qp, struct aw_tx_out *out) AW_MUST_USE;

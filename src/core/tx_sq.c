@@ -20,15 +20,6 @@ static struct aw_swqe *next_wqe(const struct aw_qp *qp)
 	return aw_sq_at(&qp->sq, qp->sq.next);
 }
 
-/*
- * True for a WR that the peer answers, and that is outstanding until then: ORD bounds these
- * together.
- */
-static bool is_request(const struct aw_swqe *wqe)
-{
-	return wqe->op == AW_OP_READ || aw_op_is_atomic(wqe->op);
-}
-
 bool aw_tx_sq_waits(const struct aw_qp *qp)
 {
 	const struct aw_swqe *wqe = next_wqe(qp);
@@ -40,7 +31,8 @@ bool aw_tx_sq_waits(const struct aw_qp *qp)
 	if ((wqe->flags & AW_WR_FENCE) && qp->orq_count > 0)
 		return true;
 	/* After the peer's FIN nothing can answer the request. */
-	return is_request(wqe) && qp->stream.ord > 0 && (aw_orq_is_full(qp) || qp->peer_closed);
+	return aw_op_is_request(wqe->op) && qp->stream.ord > 0 &&
+	       (aw_orq_is_full(qp) || qp->peer_closed);
 }
 
 /* Called when the WR at next needs no more transmission. */
@@ -65,6 +57,12 @@ static void fail(struct aw_qp *qp, enum aw_wc_status status)
 	aw_completion_retire(qp);
 	if (qp->tx_begun || !aw_ack_is_awaited(qp))
 		aw_machine_fail_wr(qp, next_wqe(qp), status);
+}
+
+static enum aw_tx fail_payload(struct aw_qp *qp)
+{
+	fail(qp, AW_WC_LOC_PROT_ERR);
+	return AW_TX_NONE;
 }
 
 static bool is_local(const struct aw_swqe *wqe)
@@ -136,9 +134,11 @@ static enum aw_wc_status check_request(const struct aw_qp *qp, const struct aw_s
 {
 	if (qp->stream.ord == 0)
 		return AW_WC_LOC_QP_OP_ERR;
-	if (aw_op_is_atomic(wqe->op) && wqe->len != AW_ATOMIC_LEN)
+	if (wqe->op == AW_OP_FLUSH)
+		return AW_WC_SUCCESS;
+	if (wqe->op != AW_OP_READ && wqe->len != AW_ATOMIC_LEN)
 		return AW_WC_LOC_LEN_ERR;
-	return check_payload(qp, wqe, AW_ACCESS_LOCAL_WRITE);
+	return check_payload(qp, wqe, wqe->op == AW_OP_ATOMIC_WRITE ? 0 : AW_ACCESS_LOCAL_WRITE);
 }
 
 /* Checks a WR that is about to start: a status, or SUCCESS. */
@@ -146,12 +146,15 @@ static enum aw_wc_status check_wr(const struct aw_qp *qp, const struct aw_swqe *
 {
 	bool tagged = false;
 
-	if (aw_op_is_extension(wqe->op) && !qp->stream.extensions)
+	if ((aw_op_is_extension(wqe->op) && !qp->stream.extensions) ||
+	    (aw_op_is_placement(wqe->op) && !qp->stream.placement))
 		return AW_WC_LOC_QP_OP_ERR;
 	switch ((enum aw_op)wqe->op) {
 	case AW_OP_READ:
 	case AW_OP_CMP_SWAP:
 	case AW_OP_FETCH_ADD:
+	case AW_OP_ATOMIC_WRITE:
+	case AW_OP_FLUSH:
 		return check_request(qp, wqe);
 	case AW_OP_WRITE:
 	case AW_OP_WRITE_IMM:
@@ -172,22 +175,6 @@ static enum aw_wc_status check_wr(const struct aw_qp *qp, const struct aw_swqe *
 	return check_payload(qp, wqe, 0);
 }
 
-static enum aw_tx next_request(struct aw_qp *qp, struct aw_tx_out *out, const struct aw_swqe *wqe)
-{
-	const struct aw_tx_read read = {
-		.sq_index = qp->sq.next,
-		.size = wqe->len,
-		.src_stag = wqe->stag,
-		.src_to = wqe->to,
-	};
-	enum aw_tx tx = wqe->op == AW_OP_READ ? aw_tx_read_request(qp, out, &read)
-					      : aw_tx_atomic_request(qp, out);
-
-	if (tx == AW_TX_FPDU)
-		pass(qp);
-	return tx;
-}
-
 /* Holds the octets of a Write or Send that its next segment carries. */
 static enum aw_error hold_payload(const struct aw_qp *qp, struct aw_swqe *wqe, uint32_t n,
 				  struct aw_spans *spans)
@@ -205,6 +192,46 @@ static enum aw_error hold_payload(const struct aw_qp *qp, struct aw_swqe *wqe, u
 		return aw_spans_hold(qp, &stretch, spans);
 	aw_spans_own(spans, data + qp->tx_offset, n);
 	return AW_OK;
+}
+
+/* The octets of an Atomic Write. False when their memory is gone. */
+static bool read_write_data(const struct aw_qp *qp, struct aw_swqe *wqe, uint64_t *data)
+{
+	uint8_t octets[AW_ATOMIC_LEN];
+	struct aw_spans spans;
+	bool read;
+
+	if (hold_payload(qp, wqe, AW_ATOMIC_LEN, &spans))
+		return false;
+	read = aw_spans_gather(qp, &spans, octets);
+	aw_spans_put(qp, &spans);
+	if (read)
+		*data = aw_atomic_write_data(octets);
+	return read;
+}
+
+static enum aw_tx next_request(struct aw_qp *qp, struct aw_tx_out *out, struct aw_swqe *wqe)
+{
+	const struct aw_tx_read read = {
+		.sq_index = qp->sq.next,
+		.size = wqe->len,
+		.src_stag = wqe->stag,
+		.src_to = wqe->to,
+	};
+	uint64_t write_data = 0;
+	enum aw_tx tx;
+
+	if (wqe->op == AW_OP_READ)
+		tx = aw_tx_read_request(qp, out, &read);
+	else if (wqe->op == AW_OP_FLUSH)
+		tx = aw_tx_flush_request(qp, out);
+	else if (wqe->op == AW_OP_ATOMIC_WRITE && !read_write_data(qp, wqe, &write_data))
+		return fail_payload(qp);
+	else
+		tx = aw_tx_atomic_request(qp, out, write_data);
+	if (tx == AW_TX_FPDU)
+		pass(qp);
+	return tx;
 }
 
 static enum rdmap_opcode send_opcode(const struct aw_swqe *wqe)
@@ -308,12 +335,6 @@ static enum aw_tx next_immediate(struct aw_qp *qp, struct aw_tx_out *out, struct
 	return tx;
 }
 
-static enum aw_tx fail_payload(struct aw_qp *qp)
-{
-	fail(qp, AW_WC_LOC_PROT_ERR);
-	return AW_TX_NONE;
-}
-
 static enum aw_tx next_segment(struct aw_qp *qp, struct aw_tx_out *out, struct aw_swqe *wqe)
 {
 	uint32_t max = aw_tx_payload_max(qp, is_write(wqe));
@@ -350,7 +371,7 @@ enum aw_tx aw_tx_sq(struct aw_qp *qp, struct aw_tx_out *out)
 		fail(qp, status);
 		return AW_TX_NONE;
 	}
-	if (is_request(wqe))
+	if (aw_op_is_request(wqe->op))
 		return next_request(qp, out, wqe);
 	if (immediate_is_due(qp, wqe))
 		return next_immediate(qp, out, wqe);

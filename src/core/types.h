@@ -42,9 +42,11 @@ enum aw_op {
 	AW_OP_SEND_IMM,
 	AW_OP_CMP_SWAP,
 	AW_OP_FETCH_ADD,
+	AW_OP_ATOMIC_WRITE,
+	AW_OP_FLUSH,
 };
 
-/* RFC 7306: only where start-up agreed on it. */
+/* RFC 7306: only where start-up agreed on it. The value before goes to eight octets of SGEs. */
 static inline bool aw_op_is_atomic(enum aw_op op)
 {
 	return op == AW_OP_CMP_SWAP || op == AW_OP_FETCH_ADD;
@@ -53,6 +55,18 @@ static inline bool aw_op_is_atomic(enum aw_op op)
 static inline bool aw_op_is_extension(enum aw_op op)
 {
 	return op == AW_OP_WRITE_IMM || op == AW_OP_SEND_IMM || aw_op_is_atomic(op);
+}
+
+/* Only where start-up agreed on these as well (docs/extensions.md). */
+static inline bool aw_op_is_placement(enum aw_op op)
+{
+	return op == AW_OP_ATOMIC_WRITE || op == AW_OP_FLUSH;
+}
+
+/* The peer answers it, and it is outstanding until then: ORD bounds these together. */
+static inline bool aw_op_is_request(enum aw_op op)
+{
+	return op == AW_OP_READ || aw_op_is_atomic(op) || aw_op_is_placement(op);
 }
 
 /* A Write or a Send: octets go to the peer, and nothing comes back. */
@@ -70,6 +84,8 @@ static inline bool aw_op_is_one_way(enum aw_op op)
 	case AW_OP_BIND_MW:
 	case AW_OP_CMP_SWAP:
 	case AW_OP_FETCH_ADD:
+	case AW_OP_ATOMIC_WRITE:
+	case AW_OP_FLUSH:
 		return false;
 	}
 	return false;
@@ -91,10 +107,15 @@ enum aw_access {
 	AW_ACCESS_MW_BIND = 16,
 	AW_ACCESS_ZERO_BASED = 32,
 	AW_ACCESS_ON_DEMAND = 64, /* each access finds out which of it is mapped, and how */
+	/* A Flush makes memory visible to all, or has it kept by the file that it maps. */
+	AW_ACCESS_FLUSH_GLOBAL = 256,
+	AW_ACCESS_FLUSH_PERSISTENT = 512,
 };
 
 /* The rights that a peer may be granted. */
-#define AW_ACCESS_REMOTE (AW_ACCESS_REMOTE_WRITE | AW_ACCESS_REMOTE_READ | AW_ACCESS_REMOTE_ATOMIC)
+#define AW_ACCESS_FLUSH (AW_ACCESS_FLUSH_GLOBAL | AW_ACCESS_FLUSH_PERSISTENT)
+#define AW_ACCESS_REMOTE \
+	(AW_ACCESS_REMOTE_WRITE | AW_ACCESS_REMOTE_READ | AW_ACCESS_REMOTE_ATOMIC | AW_ACCESS_FLUSH)
 
 /* The numbers of enum ibv_wc_status. */
 enum aw_wc_status {
@@ -116,7 +137,8 @@ enum aw_wc_status {
 /* A WR on the send queue, filled by the poster in place (aw_sq_reserve, aw_sq_commit). */
 struct aw_swqe {
 	uint64_t wr_id;
-	uint64_t to; /* remote tagged offset: Write, Read, atomics; BIND_MW: its first address */
+	uint64_t
+		to; /* remote tagged offset: Write, Read, atomics, Flush; BIND_MW: its first address */
 	uint32_t stag; /* remote STag; for LOCAL_INV the local one; BIND_MW: the window's next */
 	uint32_t inv_or_imm; /* STag to invalidate (SEND_INV), immediate data, or lkey (BIND_MW) */
 	uint32_t len; /* octets of the message: sum of the SGEs, or inline octets */
@@ -125,13 +147,16 @@ struct aw_swqe {
 	uint8_t sge_count; /* 0 when inline */
 	uint8_t done; /* core: nothing more will happen to it but its completion */
 	uint8_t status; /* core: enum aw_wc_status once done */
-	uint8_t access; /* BIND_MW: enum aw_access */
+	uint8_t access; /* BIND_MW: enum aw_access; FLUSH: enum rdmap_flush_type */
 	uint8_t mark; /* the driver's own */
 	uint8_t pad;
 	uint32_t msn; /* core: of its first message on QN 0 */
 	uint64_t end_pos; /* core: stream position behind its last octet */
-	uint64_t compare_add; /* atomics; BIND_MW: octets */
-	/* atomics; BIND_MW: the driver's own, which window; XRC: the SRQ that a Send or WRITE_IMM is for */
+	uint64_t compare_add; /* atomics; BIND_MW, FLUSH: octets */
+	/*
+	 * atomics; BIND_MW: the driver's own, which window; FLUSH: 1: of the whole MR; XRC: the SRQ that a Send or WRITE_IMM
+	 * is for
+	 */
 	uint64_t swap;
 	union {
 		struct aw_sge sge[1]; /* sge_count of them: the slot's stride has the room */

@@ -8,6 +8,7 @@
 #include "rdmacm/stream.h"
 #include "rdmacm/ud.h"
 #include "ring/lock.h"
+#include "verbs/newer.h"
 #include "verbs/private.h"
 
 #include <stddef.h>
@@ -204,7 +205,7 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr, int *q
 	if (qp_attr->qp_state != IBV_QPS_INIT && qp_attr->qp_state != IBV_QPS_RTR)
 		return aw_cm_fail(EINVAL);
 	qp_attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-				   IBV_ACCESS_REMOTE_ATOMIC;
+				   IBV_ACCESS_REMOTE_ATOMIC | VB_ACCESS_FLUSH;
 	qp_attr->port_num = id->port_num;
 	qp_attr->pkey_index = 0;
 	*qp_attr_mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PORT;

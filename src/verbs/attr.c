@@ -8,6 +8,7 @@
 #include "verbs/fail.h"
 #include "verbs/guid.h"
 #include "verbs/limits.h"
+#include "verbs/newer.h"
 #include "verbs/sized.h"
 #include "verbs/stamp.h"
 
@@ -83,7 +84,8 @@ static struct ibv_odp_caps odp_caps(void)
 	caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
 	caps.per_transport_caps.rc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
 					      IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
-					      IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
+					      IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV |
+					      VB_ODP_SUPPORT_FLUSH | VB_ODP_SUPPORT_ATOMIC_WRITE;
 	if (!aw_persona_is_roce())
 		return caps;
 	caps.per_transport_caps.ud_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
@@ -104,7 +106,8 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
 		return vb_fail(EINVAL);
 	memset(&now, 0, sizeof(now));
 	ibv_query_device(context, &now.orig_attr);
-	now.device_cap_flags_ex = now.orig_attr.device_cap_flags;
+	now.device_cap_flags_ex = now.orig_attr.device_cap_flags | VB_DEVICE_FLUSH_GLOBAL |
+				  VB_DEVICE_FLUSH_PERSISTENT | VB_DEVICE_ATOMIC_WRITE;
 	now.odp_caps = odp_caps();
 	now.completion_timestamp_mask = VB_STAMP_MASK;
 	now.hca_core_clock = VB_STAMP_KHZ;

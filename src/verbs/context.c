@@ -237,6 +237,7 @@ static void context_fill(struct vb_context *vb, struct ibv_device *device, int c
 	vb->verbs.dealloc_td = vb_dealloc_td;
 	vb->verbs.alloc_parent_domain = vb_alloc_parent_domain;
 	vb->verbs.advise_mr = vb_advise_mr;
+	vb->verbs.alloc_null_mr = vb_alloc_null_mr;
 	vb->verbs.alloc_dm = vb_alloc_dm;
 	vb->verbs.free_dm = vb_free_dm;
 	vb->verbs.reg_dm_mr = vb_reg_dm_mr;

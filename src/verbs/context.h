@@ -91,6 +91,7 @@ int vb_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t f
 		 struct ibv_sge *sg_list, uint32_t num_sge);
 struct ibv_dm *vb_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
 int vb_free_dm(struct ibv_dm *dm);
+struct ibv_mr *vb_alloc_null_mr(struct ibv_pd *pd);
 struct ibv_mr *vb_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length,
 			    unsigned int access);
 struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *context,

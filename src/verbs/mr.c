@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // MRs. lkey, rkey and handle are the STag. Nothing is pinned, and an STag names memory by address:
 // memory that a program unmaps before it deregisters is gone for its peers too.
+#include "base/log.h"
 #include "core/types.h"
 #include "net/base/fork.h"
 #include "net/base/io_now.h"
 #include "net/mem/mapping.h"
+#include "net/mem/writeback.h"
 #include "net/mr/mrtab.h"
 #include "net/mr/mw.h"
 #include "net/qp/flush.h"
@@ -14,6 +16,7 @@
 #include "verbs/dmabuf.h"
 #include "verbs/fail.h"
 #include "verbs/limits.h"
+#include "verbs/newer.h"
 #include "verbs/pd.h"
 
 #include <errno.h>
@@ -29,7 +32,7 @@
 #define ACCESS_USED                                                                  \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |     \
-	 IBV_ACCESS_ON_DEMAND)
+	 IBV_ACCESS_ON_DEMAND | VB_ACCESS_FLUSH)
 /* All other flags are rejected for a dma-buf, as the kernel does. */
 #define ACCESS_DMABUF                                                                \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
@@ -44,6 +47,8 @@ _Static_assert(AW_ACCESS_REMOTE_ATOMIC == (int)IBV_ACCESS_REMOTE_ATOMIC, "likewi
 _Static_assert(AW_ACCESS_MW_BIND == (int)IBV_ACCESS_MW_BIND, "likewise");
 _Static_assert(AW_ACCESS_ZERO_BASED == (int)IBV_ACCESS_ZERO_BASED, "likewise");
 _Static_assert(AW_ACCESS_ON_DEMAND == (int)IBV_ACCESS_ON_DEMAND, "likewise");
+_Static_assert(AW_ACCESS_FLUSH_GLOBAL == (int)VB_ACCESS_FLUSH_GLOBAL, "likewise");
+_Static_assert(AW_ACCESS_FLUSH_PERSISTENT == (int)VB_ACCESS_FLUSH_PERSISTENT, "likewise");
 
 struct vb_mr {
 	struct ibv_mr ibv;
@@ -57,6 +62,7 @@ struct vb_mr {
 static struct vb_limit mrs = { .max = AW_MR_MAX };
 
 static bool windows_forbid(struct aw_mr *region);
+static int64_t bytes_of(const struct aw_mr *region);
 static void region_remove(const struct vb_mr *mr, struct aw_mr *region);
 static int access_check(unsigned int access);
 static int mr_create(struct ibv_pd *pd, const struct aw_mr *want, struct vb_mr **mr);
@@ -125,6 +131,26 @@ struct ibv_mr *vb_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv_dm, uint64_t o
 	return mr;
 }
 
+struct ibv_mr *vb_alloc_null_mr(struct ibv_pd *pd)
+{
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
+	const struct aw_mr want = {
+		.access = AW_ACCESS_LOCAL_WRITE,
+		.len = SIZE_MAX,
+		.pd = vb_pd_key(pd),
+		.null = true,
+	};
+	struct vb_mr *mr;
+	int err = mr_create(pd, &want, &mr);
+
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	mr->ibv.rkey = 0; /* no STag: peers have no right to it in any case */
+	return &mr->ibv;
+}
+
 /* An import has the keys of another context's MR. EINVAL for an MR of another PD. */
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
@@ -132,7 +158,7 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 	struct vb_mr *mr = NULL;
 	int err = EINVAL;
 
-	if (region && !region->window && region->pd == vb_pd_key(pd)) {
+	if (region && !region->window && !region->null && region->pd == vb_pd_key(pd)) {
 		mr = calloc(1, sizeof(*mr));
 		err = ENOMEM;
 	}
@@ -187,29 +213,37 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	return mr;
 }
 
-static bool rereg_is_sound(const struct vb_mr *mr, int flags, const void *addr, size_t length,
-			   int access)
+/* The input that rdma-core's library refuses before it asks the kernel. */
+static bool rereg_is_sound(const struct vb_mr *mr, int flags, const struct ibv_pd *pd,
+			   const void *addr, size_t length, int access)
 {
-	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !mr->region || mr->mapping.length)
+	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !mr->region || mr->region->null ||
+	    mr->mapping.length)
 		return false;
 	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return false;
-	return !(flags & IBV_REREG_MR_CHANGE_TRANSLATION) || (addr && length && !mr->dm);
+	if (flags & IBV_REREG_MR_CHANGE_PD && !pd)
+		return false;
+	return !(flags & IBV_REREG_MR_CHANGE_TRANSLATION) || (addr && length);
 }
 
 /*
  * A change of the translation gives new keys. A change of PD or access keeps the keys, as with
- * adapters: programs have sent them to their peers. A failure leaves the MR as it was: it returns
- * IBV_REREG_MR_ERR_INPUT, with errno, which is EBUSY while a memory window is bound to the MR.
+ * adapters: programs have sent them to their peers. Input that no MR can be given is
+ * IBV_REREG_MR_ERR_INPUT; a change that this MR, or the memory, does not allow is IBV_REREG_MR_ERR_CMD, as where the
+ * kernel refuses it, with errno, which is EBUSY while a memory window is bound to the MR. Unlike
+ * an adapter's the MR stays as it was then, too.
  */
 int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		 int access)
 {
 	struct vb_mr *mr = (struct vb_mr *)ibv_mr;
 	struct aw_mr want;
-	int err = 0;
+	/* The kernel's checks: something is to be changed, and device memory stays where it is. */
+	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+	int err = !flags || (moves && mr->dm) ? EINVAL : 0;
 
-	if (!rereg_is_sound(mr, flags, addr, length, access)) {
+	if (!rereg_is_sound(mr, flags, pd, addr, length, access)) {
 		errno = EINVAL;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
@@ -220,26 +254,22 @@ int ibv_rereg_mr(struct ibv_mr *ibv_mr, int flags, struct ibv_pd *pd, void *addr
 		.host = mr->region->host,
 		.pd = mr->region->pd,
 	};
-	if (flags & IBV_REREG_MR_CHANGE_PD) {
-		if (!pd)
-			err = EINVAL;
-		else
-			want.pd = vb_pd_key(pd);
-	}
+	if (flags & IBV_REREG_MR_CHANGE_PD)
+		want.pd = vb_pd_key(pd);
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS && !err) {
 		err = access_check((unsigned int)access);
 		want.access = (unsigned int)access & ACCESS_USED;
 	}
-	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+	if (moves) {
 		want.host = addr;
 		want.len = length;
 		want.iova = want.access & AW_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
 	}
 	if (!err)
-		err = mr_change(mr, &want, flags & IBV_REREG_MR_CHANGE_TRANSLATION);
+		err = mr_change(mr, &want, moves);
 	if (err) {
 		errno = err;
-		return IBV_REREG_MR_ERR_INPUT;
+		return IBV_REREG_MR_ERR_CMD;
 	}
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		vb_pd_get(pd);
@@ -259,7 +289,7 @@ int ibv_dereg_mr(struct ibv_mr *ibv_mr)
 		if (!windows_forbid(mr->region))
 			return vb_fail(EBUSY);
 		region_remove(mr, mr->region);
-		vb_context_count(ibv_mr->context, 0, -1, -(int64_t)mr->region->len);
+		vb_context_count(ibv_mr->context, 0, -1, -bytes_of(mr->region));
 		vb_limit_give(&mrs);
 	}
 	if (mr->dm)
@@ -281,7 +311,7 @@ static bool windows_forbid(struct aw_mr *region)
  */
 static void region_unlend(const struct vb_mr *mr, const struct aw_mr *region, const void *pd)
 {
-	if (mr->generation == aw_fork_generation())
+	if (!region->null && mr->generation == aw_fork_generation())
 		aw_uqp_unlend(pd, region->host, region->len);
 }
 
@@ -291,6 +321,12 @@ static void region_remove(const struct vb_mr *mr, struct aw_mr *region)
 	aw_flush_posts();
 	aw_mr_remove(region);
 	region_unlend(mr, region, region->pd);
+}
+
+/* The bytes that the statistics count: a null MR has no memory. */
+static int64_t bytes_of(const struct aw_mr *region)
+{
+	return region->null ? 0 : (int64_t)region->len;
 }
 
 static int access_check(unsigned int access)
@@ -307,6 +343,21 @@ static int access_check(unsigned int access)
 	return 0;
 }
 
+/* EINVAL for memory that no flush of a peer's can make persistent. */
+static int persistence_check(const struct aw_mr *want)
+{
+	if (!(want->access & AW_ACCESS_FLUSH_PERSISTENT))
+		return 0;
+	if (!(want->access & AW_ACCESS_ON_DEMAND) && aw_writeback_can(want->host, want->len))
+		return 0;
+	aw_log(AW_LOG_ERROR, "mr with IBV_ACCESS_FLUSH_PERSISTENT refused: %s",
+	       want->access & AW_ACCESS_ON_DEMAND
+		       ? "it must be without IBV_ACCESS_ON_DEMAND"
+		       : "its memory must be a shared mapping (MAP_SHARED) of a file, and not of one on "
+			 "tmpfs, ramfs or hugetlbfs");
+	return EINVAL;
+}
+
 /* EINVAL when the addresses or the tagged offsets of an MR wrap. */
 static int range_check(const struct aw_mr *want)
 {
@@ -314,7 +365,7 @@ static int range_check(const struct aw_mr *want)
 		return EINVAL;
 	if (want->len > UINT64_MAX - want->iova)
 		return EINVAL;
-	return 0;
+	return persistence_check(want);
 }
 
 static void keys_show(struct vb_mr *mr)
@@ -349,7 +400,7 @@ static int mr_create(struct ibv_pd *pd, const struct aw_mr *want, struct vb_mr *
 	mr->ibv.pd = pd;
 	keys_show(mr);
 	vb_pd_get(pd);
-	vb_context_count(pd->context, 0, 1, (int64_t)want->len);
+	vb_context_count(pd->context, 0, 1, bytes_of(want));
 	*created = mr;
 	return 0;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Types of public verbs that are newer than Debian 12's rdma-core (44), under names of our own, because newer headers have
+// Types and numbers of public verbs that are newer than Debian 12's rdma-core (44), under names of our own, because newer headers have
 // theirs. Their layout is part of the binary interface: it must never change.
 #ifndef VERBS_NEWER_H
 #define VERBS_NEWER_H
@@ -65,6 +65,44 @@ struct vb_comp_cntr_init_attr {
 struct vb_comp_cntr_attach_attr {
 	uint32_t comp_mask;
 	uint32_t op_mask;
+};
+
+enum {
+	VB_WR_FLUSH = 14, /* IBV_WR_FLUSH, and so on */
+	VB_WC_FLUSH = 8,
+	VB_ACCESS_FLUSH_GLOBAL = 1 << 8,
+	VB_ACCESS_FLUSH_PERSISTENT = 1 << 9,
+	VB_QP_EX_WITH_FLUSH = 1 << 11,
+	VB_ODP_SUPPORT_FLUSH = 1 << 6,
+	VB_ODP_SUPPORT_ATOMIC_WRITE = 1 << 7,
+	/* enum ibv_placement_type */
+	VB_FLUSH_GLOBAL = 1,
+	VB_FLUSH_PERSISTENT = 2,
+	/* enum ibv_selectivity_level */
+	VB_FLUSH_RANGE = 0,
+	VB_FLUSH_MR = 1,
+};
+
+#define VB_ACCESS_FLUSH (VB_ACCESS_FLUSH_GLOBAL | VB_ACCESS_FLUSH_PERSISTENT)
+
+/* IB_UVERBS_DEVICE_..., in device_cap_flags_ex. */
+#define VB_DEVICE_FLUSH_GLOBAL (UINT64_C(1) << 38)
+#define VB_DEVICE_FLUSH_PERSISTENT (UINT64_C(1) << 39)
+#define VB_DEVICE_ATOMIC_WRITE (UINT64_C(1) << 40)
+
+typedef void vb_wr_flush_fn(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+			    uint8_t type, uint8_t level);
+
+/* Where newer headers have wr_flush: behind the last member that both have. */
+#define VB_WR_FLUSH_AT (offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void (*)(void)))
+
+/* A struct ibv_qp_ex of any headers' size. */
+union vb_qp_ex {
+	struct ibv_qp_ex ibv;
+	struct {
+		char older[VB_WR_FLUSH_AT];
+		vb_wr_flush_fn *wr_flush;
+	};
 };
 
 #endif

@@ -31,7 +31,8 @@
 		    IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV |                    \
 		    IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |                \
 		    IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |           \
-		    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD))
+		    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE |          \
+		    VB_QP_EX_WITH_FLUSH))
 /* ibv_post_send(3) */
 #define UC_SEND_OPS                                                                              \
 	((uint64_t)(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_LOCAL_INV | \
@@ -49,7 +50,7 @@ static const struct {
 	uint32_t event; /* enum aw_uqp_event */
 	enum ibv_event_type type;
 } sources[VB_QP_SOURCES] = {
-	{ AW_UQP_READY, IBV_EVENT_COMM_EST },
+	{ AW_UQP_BEGUN, IBV_EVENT_COMM_EST },
 	{ AW_UQP_FATAL, IBV_EVENT_QP_FATAL },
 	{ AW_UQP_REQ_ERR, IBV_EVENT_QP_REQ_ERR },
 	{ AW_UQP_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR },
@@ -354,16 +355,17 @@ void vb_qp_event(struct vb_qp *qp, uint32_t events)
 	struct aw_channel *async = &vb_context_of(qp->ibv.qp_base.context)->async;
 
 	/*
-	 * COMM_EST is for the end that may not send before the other end has sent: the responder (RFC 5044
-	 * 7.1.2); or, as on InfiniBand, a QP in RTR.
+	 * COMM_EST is of a message that comes while the QP is in RTR. A QP that rdma_cm connects is in a
+	 * like state if it may not send before the other end has: the responder (RFC 5044 7.1.2), unless
+	 * an RTR of the library's comes before the message (RFC 6581 9.2).
 	 */
-	bool hears_of_ready = qp->uqp->by_rc
-				      ? vb_qp_walked(vb_qp_real(&qp->ibv.qp_base)) == IBV_QPS_RTR
-				      : !qp->uqp->core.stream.initiator;
+	const struct aw_stream *stream = &qp->uqp->core.stream;
+	bool is_in_rtr = qp->uqp->by_rc ? vb_qp_walked(vb_qp_real(&qp->ibv.qp_base)) == IBV_QPS_RTR
+					: !stream->initiator && !stream->p2p;
 
 	/* To the initiator of XRC come answers alone. */
-	if (!hears_of_ready || qp->uqp->attr.xrc == AW_XRC_INITIATOR)
-		events &= ~(uint32_t)AW_UQP_READY;
+	if (!is_in_rtr || qp->uqp->attr.xrc == AW_XRC_INITIATOR)
+		events &= ~(uint32_t)AW_UQP_BEGUN;
 	/* As on InfiniBand, a completion and no event reports what the peer refused. */
 	if (qp->uqp->by_rc && qp->uqp->core.peer_error)
 		events &= ~(uint32_t)AW_UQP_FATAL;

@@ -6,6 +6,7 @@
 #include "base/thread_safety.h"
 #include "net/qp/uqp.h"
 #include "net/ud/ud.h"
+#include "verbs/newer.h"
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
@@ -20,7 +21,10 @@ struct vb_comp_cntr;
 struct vb_qp {
 	/* fixed after create */
 	/* begins with a whole struct ibv_qp; wr_start is NULL unless it is extended */
-	struct ibv_qp_ex ibv;
+	union {
+		struct ibv_qp_ex ibv;
+		union vb_qp_ex newer;
+	};
 	struct aw_uqp *uqp;
 	struct vb_target *target; /* of a handle of a target QP (verbs/qp_target.h); else NULL */
 	struct ibv_xrcd *xrcd; /* likewise: the one that the handle was made with */

@@ -5,6 +5,7 @@
 #include "verbs/context.h"
 #include "verbs/fail.h"
 #include "verbs/mw.h"
+#include "verbs/newer.h"
 #include "verbs/recv.h"
 #include "verbs/send.h"
 
@@ -12,13 +13,12 @@
 #include <errno.h>
 
 #define SEND_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
-#define NEWER_WR_FLUSH 14 /* IBV_WR_FLUSH, which Debian 12's headers do not have */
 
 static int send_post(struct vb_qp *qp, const struct ibv_send_wr *wr) AW_REQUIRES(qp->uqp->lock);
 
 /*
  * EINVAL before the QP is connected, ENOMEM when the send queue is full, EOPNOTSUPP for immediate
- * data and atomics towards a peer that did not agree to them.
+ * data, atomics and atomic writes towards a peer that did not agree to them.
  */
 int vb_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
@@ -93,13 +93,15 @@ static int send_op(int opcode, enum aw_op *op)
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		*op = AW_OP_FETCH_ADD;
 		return 0;
+	case IBV_WR_ATOMIC_WRITE:
+		*op = AW_OP_ATOMIC_WRITE;
+		return 0;
 	case IBV_WR_BIND_MW:
 		*op = AW_OP_BIND_MW;
 		return 0;
 	case IBV_WR_TSO:
 	case IBV_WR_DRIVER1:
-	case NEWER_WR_FLUSH:
-	case IBV_WR_ATOMIC_WRITE:
+	case VB_WR_FLUSH: /* struct ibv_send_wr has no place for its kind: ibv_wr_flush posts it */
 		return EOPNOTSUPP;
 	}
 	return EINVAL;
@@ -127,6 +129,7 @@ static void send_operation(struct aw_swqe *wqe, const struct ibv_send_wr *wr)
 	switch ((enum aw_op)wqe->op) {
 	case AW_OP_SEND:
 	case AW_OP_BIND_MW:
+	case AW_OP_FLUSH:
 		break;
 	case AW_OP_SEND_INV:
 		wqe->inv_or_imm = wr->invalidate_rkey;
@@ -142,6 +145,7 @@ static void send_operation(struct aw_swqe *wqe, const struct ibv_send_wr *wr)
 		__attribute__((fallthrough));
 	case AW_OP_WRITE:
 	case AW_OP_READ:
+	case AW_OP_ATOMIC_WRITE:
 		wqe->to = wr->wr.rdma.remote_addr;
 		wqe->stag = wr->wr.rdma.rkey;
 		break;

@@ -8,6 +8,7 @@
 #include "ring/lock.h"
 #include "verbs/fail.h"
 #include "verbs/mw.h"
+#include "verbs/newer.h"
 #include "verbs/send.h"
 
 #include <arpa/inet.h>
@@ -190,6 +191,39 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t r
 		wqe->compare_add = add;
 }
 
+/* The eight bytes are here: no setter follows, and one that does has no effect. */
+static void wr_atomic_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr,
+			    const void *atomic_wr)
+{
+	struct vb_qp *qp = qp_of(ibv);
+	struct aw_swqe *wqe = build_rdma(qp, AW_OP_ATOMIC_WRITE, rkey, remote_addr);
+	int err = wqe ? vb_send_inline(qp, wqe, atomic_wr, AW_ATOMIC_LEN) : 0;
+
+	qp->wr = NULL;
+	if (err)
+		fail(qp, err);
+}
+
+static void wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, size_t len,
+		     uint8_t type, uint8_t level)
+{
+	struct vb_qp *qp = qp_of(ibv);
+	bool known = type && !(type & ~(VB_FLUSH_GLOBAL | VB_FLUSH_PERSISTENT)) &&
+		     level <= VB_FLUSH_MR;
+	struct aw_swqe *wqe = build_rdma(qp, AW_OP_FLUSH, rkey, remote_addr);
+
+	qp->wr = NULL;
+	if (!wqe)
+		return;
+	if (!known) {
+		fail(qp, EINVAL);
+		return;
+	}
+	wqe->access = type;
+	wqe->swap = level;
+	wqe->compare_add = len;
+}
+
 static void wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t remote_qpn,
 			   uint32_t remote_qkey)
 {
@@ -263,6 +297,8 @@ void vb_qp_wr_init(struct vb_qp *qp)
 	qp->ibv.wr_rdma_read = wr_rdma_read;
 	qp->ibv.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	qp->ibv.wr_atomic_fetch_add = wr_atomic_fetch_add;
+	qp->ibv.wr_atomic_write = wr_atomic_write;
+	qp->newer.wr_flush = wr_flush;
 	qp->ibv.wr_set_ud_addr = wr_set_ud_addr;
 	qp->ibv.wr_set_xrc_srqn = wr_set_xrc_srqn;
 	qp->ibv.wr_set_sge = wr_set_sge;

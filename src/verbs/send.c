@@ -40,6 +40,13 @@ static bool uc_has(enum aw_op op)
 	return aw_op_is_one_way(op) || op == AW_OP_LOCAL_INV || op == AW_OP_BIND_MW;
 }
 
+static bool op_is_agreed(const struct aw_stream *stream, enum aw_op op)
+{
+	if (aw_op_is_placement(op))
+		return stream->placement;
+	return !aw_op_is_extension(op) || stream->extensions;
+}
+
 int vb_send_agreed(struct vb_qp *qp, enum aw_op op)
 {
 	const struct aw_qp *core = &qp->uqp->core;
@@ -50,17 +57,25 @@ int vb_send_agreed(struct vb_qp *qp, enum aw_op op)
 		return EINVAL;
 	if (qp->uqp->attr.xrc && op == AW_OP_SEND_INV)
 		return EOPNOTSUPP;
-	if (!aw_op_is_extension(op) || core->stream.extensions || core->state == AW_QP_ERROR)
+	if (op_is_agreed(&core->stream, op) || core->state == AW_QP_ERROR)
 		return 0;
 	if (core->state == AW_QP_IDLE)
 		return 0; /* checked when the WR's turn comes */
 	if (!qp->refusal_told)
 		aw_log(AW_LOG_ERROR,
-		       "qp 0x%x: immediate data and atomics refused: the peer did not agree to "
-		       "them (both ends must be anywarp with extensions=on in ANYWARP_MPA)",
-		       qp->uqp->qpn);
+		       "qp 0x%x: %s refused: the peer did not agree to "
+		       "them (both ends must be anywarp with extensions=on in ANYWARP_MPA%s)",
+		       qp->uqp->qpn,
+		       aw_op_is_placement(op) ? "atomic writes and flushes"
+					      : "immediate data and atomics",
+		       aw_op_is_placement(op) ? ", and of a version that has these" : "");
 	qp->refusal_told = true;
 	return EOPNOTSUPP;
+}
+
+static bool has_eight_octets(const struct aw_swqe *wqe)
+{
+	return aw_op_is_atomic(wqe->op) || wqe->op == AW_OP_ATOMIC_WRITE;
 }
 
 int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_sge *sge,
@@ -71,7 +86,7 @@ int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_s
 	if (count > qp->init.cap.max_send_sge || wqe->flags & AW_WR_INLINE)
 		return EINVAL;
 	bytes = vb_sge_bytes(sge, (uint32_t)count);
-	if (bytes > AW_MSG_MAX || (aw_op_is_atomic(wqe->op) && bytes != AW_ATOMIC_LEN))
+	if (bytes > AW_MSG_MAX || (has_eight_octets(wqe) && bytes != AW_ATOMIC_LEN))
 		return EINVAL;
 	for (size_t i = 0; i < count; i++)
 		wqe->sge[i] = (struct aw_sge){ sge[i].addr, sge[i].length, sge[i].lkey };
@@ -83,7 +98,7 @@ int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_s
 int vb_send_inline(const struct vb_qp *qp, struct aw_swqe *wqe, const void *bytes, size_t len)
 {
 	/* Without SGEs wqe->len counts the inline bytes, which are at most max_inline_data. */
-	if (!aw_op_is_one_way(wqe->op) || wqe->sge_count ||
+	if ((!aw_op_is_one_way(wqe->op) && wqe->op != AW_OP_ATOMIC_WRITE) || wqe->sge_count ||
 	    len > qp->init.cap.max_inline_data - wqe->len)
 		return EINVAL;
 	if (len)

@@ -28,15 +28,16 @@ static inline void vb_send_srqn(const struct vb_qp *qp, struct aw_swqe *wqe, uin
 }
 
 /*
- * 0, or EINVAL: a UD QP has only Sends, a UC QP neither Reads nor atomics; EOPNOTSUPP: a Send with Invalidate of XRC; or immediate data or an atomic, and the peer
- * did not agree to such at start-up, which is logged once a QP. A QP in ERROR takes all, to flush
+ * 0, or EINVAL: a UD QP has only Sends, a UC QP neither Reads nor atomics; or EOPNOTSUPP: a Send with Invalidate of XRC; or immediate
+ * data, an atomic, an atomic write or a flush, and the peer did not agree to such at start-up, which is logged once a QP. A QP in
+ * ERROR takes all, to flush
  * it.
  */
 int vb_send_agreed(struct vb_qp *qp, enum aw_op op) AW_REQUIRES(qp->uqp->lock);
 
 /*
  * 0, or EINVAL: more SGEs than the QP takes, more bytes than a message has, not the 8 of an
- * atomic's result, or a WQE with inline data.
+ * atomic's result or an atomic write, or a WQE with inline data.
  */
 int vb_send_sges(const struct vb_qp *qp, struct aw_swqe *wqe, const struct ibv_sge *sge,
 		 size_t count);

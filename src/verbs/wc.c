@@ -2,6 +2,8 @@
 // From the core's CQE to the verbs' work completion. The status numbers are the same.
 #include "verbs/wc.h"
 
+#include "verbs/newer.h"
+
 #include <arpa/inet.h>
 #include <stddef.h>
 
@@ -41,6 +43,10 @@ enum ibv_wc_opcode vb_wc_opcode(const struct aw_cq_entry *entry)
 		return IBV_WC_COMP_SWAP;
 	case AW_OP_FETCH_ADD:
 		return IBV_WC_FETCH_ADD;
+	case AW_OP_ATOMIC_WRITE:
+		return IBV_WC_ATOMIC_WRITE;
+	case AW_OP_FLUSH:
+		return (enum ibv_wc_opcode)VB_WC_FLUSH;
 	}
 	__builtin_unreachable();
 }

@@ -29,8 +29,13 @@ enum mpa_flag {
 	/* Reserved by the RFCs, and not checked by other receivers: docs/extensions.md. */
 	MPA_FLAG_LARGE_FPDUS = 0x08, /* FPDUs longer than a TCP segment are welcome */
 	MPA_FLAG_EXT_OFFER = 0x04, /* requests only */
-	MPA_FLAG_EXT_AGREE = 0x02, /* replies, with the one above clear */
-	MPA_FLAG_EXT_WAITS = 0x02, /* requests, with EXT_OFFER: takes waits */
+	MPA_FLAG_EXT_AGREE = 0x02, /* replies only, with the one above clear */
+	/*
+	 * Atomic Write and Flush: offered beside EXT_OFFER; agreed to, and the extensions with them, in
+	 * the place of EXT_AGREE. A Request's flags sent back have both bits. An initiator that offers them by rdma_cm takes waits.
+	 */
+	MPA_FLAG_PLACEMENT_OFFER = 0x02, /* requests only */
+	MPA_FLAG_PLACEMENT_AGREE = 0x04, /* replies only */
 	MPA_FLAG_HOST = 0x01, /* offer, with EXT_OFFER; agreed, with EXT_AGREE: docs/host-path.md */
 	/* In a Reply with LARGE_FPDUS that does not agree to the extensions: it is no Request's flags sent back. */
 	MPA_FLAG_ANSWER = MPA_FLAG_HOST,

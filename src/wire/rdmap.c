@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // RDMAP's control octet (RFC 5040 4.1, RFC 7306 4) and its message headers (RFC 5040 4.4,
-// RFC 7306 5.2), at named offsets.
+// RFC 7306 5.2, docs/extensions.md), at named offsets.
 #include "wire/rdmap.h"
 
 #include "wire/ddp.h"
@@ -41,7 +41,16 @@ enum {
 	IMM_LENGTH = 4,
 };
 
-/* RFC 5040 figure 4 and RFC 7306 figure 2. */
+enum {
+	FLUSH_TYPE = 2, /* the two octets before are reserved and ignored */
+	FLUSH_LEVEL = 3,
+	FLUSH_REQUEST_ID = 4,
+	FLUSH_STAG = 8,
+	FLUSH_TO = 12,
+	FLUSH_LEN = 20,
+};
+
+/* RFC 5040 figure 4, RFC 7306 figure 2, and the Flush, whose answers share the atomics' queue. */
 static const struct {
 	bool tagged;
 	uint32_t qn;
@@ -52,6 +61,7 @@ static const struct {
 	[RDMAP_SEND_SE_INV] = { .qn = DDP_QN_SEND }, [RDMAP_TERMINATE] = { .qn = DDP_QN_TERMINATE },
 	[RDMAP_IMM] = { .qn = DDP_QN_SEND },	     [RDMAP_IMM_SE] = { .qn = DDP_QN_SEND },
 	[RDMAP_ATOMIC_REQ] = { .qn = DDP_QN_READ },  [RDMAP_ATOMIC_RESP] = { .qn = DDP_QN_ATOMIC },
+	[RDMAP_FLUSH_REQ] = { .qn = DDP_QN_READ },   [RDMAP_FLUSH_RESP] = { .qn = DDP_QN_ATOMIC },
 };
 
 #define OPCODE_COUNT (sizeof(opcodes) / sizeof(opcodes[0]))
@@ -142,4 +152,37 @@ struct rdmap_imm rdmap_imm_get(const uint8_t *p)
 		.data = get_be32(p + IMM_DATA),
 		.length = get_be32(p + IMM_LENGTH),
 	};
+}
+
+void rdmap_flush_req_put(const struct rdmap_flush_req *req, uint8_t *p)
+{
+	put_be16(p, 0);
+	p[FLUSH_TYPE] = req->type;
+	p[FLUSH_LEVEL] = req->level;
+	put_be32(p + FLUSH_REQUEST_ID, req->request_id);
+	put_be32(p + FLUSH_STAG, req->stag);
+	put_be64(p + FLUSH_TO, req->to);
+	put_be64(p + FLUSH_LEN, req->len);
+}
+
+struct rdmap_flush_req rdmap_flush_req_get(const uint8_t *p)
+{
+	return (struct rdmap_flush_req){
+		.type = p[FLUSH_TYPE],
+		.level = p[FLUSH_LEVEL],
+		.request_id = get_be32(p + FLUSH_REQUEST_ID),
+		.stag = get_be32(p + FLUSH_STAG),
+		.to = get_be64(p + FLUSH_TO),
+		.len = get_be64(p + FLUSH_LEN),
+	};
+}
+
+void rdmap_flush_resp_put(uint32_t request_id, uint8_t *p)
+{
+	put_be32(p, request_id);
+}
+
+uint32_t rdmap_flush_resp_get(const uint8_t *p)
+{
+	return get_be32(p);
 }

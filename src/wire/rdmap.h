@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// RDMAP's control octet, Read Request, Atomic and Immediate payloads (RFC 5040 4, RFC 7306 5, 6).
-// Octets to values and back, and the version and opcode check.
+// RDMAP's control octet, Read Request, Atomic and Immediate payloads (RFC 5040 4, RFC 7306 5, 6),
+// and the Flush of docs/extensions.md. Octets to values and back, and the version and opcode check.
 #ifndef WIRE_RDMAP_H
 #define WIRE_RDMAP_H
 
@@ -15,6 +15,8 @@
 #define RDMAP_ATOMIC_REQ_LEN 52
 #define RDMAP_ATOMIC_RESP_LEN 12
 #define RDMAP_IMM_LEN 8
+#define RDMAP_FLUSH_REQ_LEN 28
+#define RDMAP_FLUSH_RESP_LEN 4
 
 enum rdmap_opcode {
 	RDMAP_WRITE = 0,
@@ -29,11 +31,14 @@ enum rdmap_opcode {
 	RDMAP_IMM_SE = 9,
 	RDMAP_ATOMIC_REQ = 10,
 	RDMAP_ATOMIC_RESP = 11,
+	RDMAP_FLUSH_REQ = 12, /* this and the next: between two anywarp ends that agreed on it */
+	RDMAP_FLUSH_RESP = 13,
 };
 
 enum rdmap_atomic_op {
 	RDMAP_FETCH_ADD = 0,
 	RDMAP_CMP_SWAP = 2,
+	RDMAP_ATOMIC_WRITE = 15, /* between two anywarp ends that agreed on it */
 };
 
 struct rdmap_read_req {
@@ -58,6 +63,29 @@ struct rdmap_atomic_req {
 struct rdmap_atomic_resp {
 	uint32_t request_id;
 	uint64_t original;
+};
+
+/* The types of a Flush; the numbers of enum ibv_placement_type. */
+enum rdmap_flush_type {
+	RDMAP_FLUSH_GLOBAL = 1,
+	RDMAP_FLUSH_PERSISTENT = 2,
+};
+
+#define RDMAP_FLUSH_TYPES (RDMAP_FLUSH_GLOBAL | RDMAP_FLUSH_PERSISTENT)
+
+struct rdmap_flush_req {
+	uint8_t type; /* mask of enum rdmap_flush_type */
+	uint8_t level; /* enum rdmap_flush_level */
+	uint32_t request_id;
+	uint32_t stag;
+	uint64_t to;
+	uint64_t len;
+};
+
+/* The numbers of enum ibv_selectivity_level. */
+enum rdmap_flush_level {
+	RDMAP_FLUSH_RANGE = 0,
+	RDMAP_FLUSH_MR = 1, /* to and len mean nothing */
 };
 
 #define RDMAP_IMM_OF_SEND UINT32_MAX /* instead of a length */
@@ -94,5 +122,10 @@ void rdmap_atomic_resp_put(const struct rdmap_atomic_resp *resp, uint8_t *p);
 struct rdmap_atomic_resp rdmap_atomic_resp_get(const uint8_t *p);
 void rdmap_imm_put(const struct rdmap_imm *imm, uint8_t *p);
 struct rdmap_imm rdmap_imm_get(const uint8_t *p);
+void rdmap_flush_req_put(const struct rdmap_flush_req *req, uint8_t *p);
+struct rdmap_flush_req rdmap_flush_req_get(const uint8_t *p);
+/* A Flush Response is the Request Identifier. */
+void rdmap_flush_resp_put(uint32_t request_id, uint8_t *p);
+uint32_t rdmap_flush_resp_get(const uint8_t *p);
 
 #endif

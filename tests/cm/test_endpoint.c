@@ -2,6 +2,8 @@
 // Synchronous ids and the helpers of rdma_verbs.h: a server thread and a client, data both ways.
 #include "cm.h"
 
+#include "verbs/newer.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -348,7 +350,7 @@ static void qp__attr(void **state)
 	assert_int_equal(ends.client->qp->state, IBV_QPS_INIT);
 	assert_int_equal(rdma_init_qp_attr(ends.client, &attr, &mask), 0);
 	assert_int_equal(attr.qp_access_flags, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-						       IBV_ACCESS_REMOTE_ATOMIC);
+						       IBV_ACCESS_REMOTE_ATOMIC | VB_ACCESS_FLUSH);
 	assert_int_equal(ibv_modify_qp(ends.client->qp, &attr, mask), 0);
 	cm_ends_connect(&ends);
 	assert_int_equal(ends.client->qp->state, IBV_QPS_RTS);

@@ -151,6 +151,17 @@ static uint32_t draw_sges(struct bytes *b, struct aw_sge *sge, uint8_t *count)
 	return sum;
 }
 
+static enum aw_written write_back(void *ctx, const struct aw_mr *mr, uint8_t *at, size_t len,
+				  bool persistent)
+{
+	struct harness *h = ctx;
+
+	FUZZ_CHECK(h->held > 0);
+	FUZZ_CHECK(at >= mr->host && at + len <= mr->host + mr->len);
+	FUZZ_CHECK(!persistent || mr->access & AW_ACCESS_FLUSH_PERSISTENT);
+	return persistent ? (enum aw_written)(bytes_u8(&h->answers) % 3) : AW_WRITTEN;
+}
+
 static bool recv_take(void *ctx, struct aw_rwqe *recv)
 {
 	struct harness *h = ctx;
@@ -226,6 +237,7 @@ static const struct aw_ops ops = {
 	.invalidate = invalidate,
 	.bind = bind,
 	.atomic = atomic,
+	.write_back = write_back,
 	.recv_take = recv_take,
 	.xrc_take = xrc_take,
 	.xrc_has_pd = xrc_has_pd,
@@ -271,17 +283,18 @@ static void init_mrs(struct harness *h)
 
 static void post(struct harness *h, struct bytes *b)
 {
-	static const enum aw_op kinds[] = { AW_OP_READ,	     AW_OP_SEND,      AW_OP_WRITE,
-					    AW_OP_SEND_INV,  AW_OP_LOCAL_INV, AW_OP_CMP_SWAP,
-					    AW_OP_FETCH_ADD, AW_OP_WRITE_IMM, AW_OP_SEND_IMM,
-					    AW_OP_BIND_MW };
+	static const enum aw_op kinds[] = { AW_OP_READ,	     AW_OP_SEND,	 AW_OP_WRITE,
+					    AW_OP_SEND_INV,  AW_OP_LOCAL_INV,	 AW_OP_CMP_SWAP,
+					    AW_OP_FETCH_ADD, AW_OP_WRITE_IMM,	 AW_OP_SEND_IMM,
+					    AW_OP_BIND_MW,   AW_OP_ATOMIC_WRITE, AW_OP_FLUSH };
 	struct aw_swqe *wqe = aw_sq_reserve(&h->qp.sq);
 
 	if (!wqe)
 		return;
 	wqe->wr_id = h->posted++;
-	wqe->op = (uint8_t)kinds[bytes_u8(b) % 10];
-	if (h->qp.unreliable && (wqe->op == AW_OP_READ || aw_op_is_atomic((enum aw_op)wqe->op)))
+	wqe->op = (uint8_t)kinds[bytes_u8(b) % 12];
+	if (h->qp.unreliable && (wqe->op == AW_OP_READ || aw_op_is_atomic((enum aw_op)wqe->op) ||
+				 aw_op_is_placement((enum aw_op)wqe->op)))
 		wqe->op = AW_OP_SEND; /* UC has no requests */
 	wqe->flags = AW_WR_SIGNALED | (bytes_u8(b) & (AW_WR_FENCE | AW_WR_SOLICITED));
 	wqe->stag = bytes_u8(b);
@@ -290,8 +303,15 @@ static void post(struct harness *h, struct bytes *b)
 	wqe->swap = wqe->inv_or_imm;
 	wqe->len = draw_sges(b, wqe->sge, &wqe->sge_count);
 	/* One that no FetchAdd or CmpSwap can have is refused at once. */
-	if (aw_op_is_atomic((enum aw_op)wqe->op) && wqe->sge_count == 1 && wqe->len > 8)
+	if ((aw_op_is_atomic((enum aw_op)wqe->op) || wqe->op == AW_OP_ATOMIC_WRITE) &&
+	    wqe->sge_count == 1 && wqe->len > 8)
 		wqe->len = wqe->sge[0].len = AW_ATOMIC_LEN;
+	if (wqe->op == AW_OP_FLUSH) {
+		wqe->access = 1 + wqe->stag % RDMAP_FLUSH_TYPES;
+		wqe->swap = wqe->stag & 1;
+		wqe->compare_add = wqe->len;
+		wqe->len = wqe->sge_count = 0;
+	}
 	aw_qp_post(&h->qp);
 }
 
@@ -304,8 +324,11 @@ static void transmit(struct harness *h)
 		.iov = iov,
 		.iov_max = IOVS,
 	};
-	bool idle = aw_tx_is_idle(&h->qp);
+	bool idle;
 	size_t sum = 0;
+
+	aw_qp_written_back(&h->qp, bytes_u8(&h->answers) % 4 != 0);
+	idle = aw_tx_is_idle(&h->qp);
 
 	for (int i = 0; i < 8 && aw_tx_next(&h->qp, &out) == AW_TX_FPDU; i++)
 		;
@@ -490,6 +513,7 @@ static void run(struct harness *h, struct bytes *b)
 		.stag_seed = 0xfffffffe,
 		.extensions = rights & 1,
 		.large_fpdus = rights & 1,
+		.placement = (rights & 5) == 5,
 		.moves = rights & 128,
 	};
 	uint8_t head = bytes_u8(b), posts = head % SQ_CAPACITY;

@@ -23,6 +23,7 @@ static struct aw_mpa_local draw_local(struct bytes *b)
 		.extensions = ird & 1,
 		.large_fpdus = (enum aw_large_fpdus)(ird >> 3 & 3) % 3,
 		.waits = ird & 8,
+		.placement = ird & 2,
 		.ird_ord_ulp = (ird & 6) == 6,
 	};
 }
@@ -66,6 +67,7 @@ static void check_initiator(const struct aw_mpa_local *local, const struct mpa_f
 	FUZZ_CHECK(frame->kind == MPA_REPLY);
 	FUZZ_CHECK(!r.extensions || (local->extensions && r.enhanced));
 	FUZZ_CHECK(!r.large_fpdus || (local->large_fpdus && r.enhanced));
+	FUZZ_CHECK(!r.placement || (local->placement && r.extensions));
 	FUZZ_CHECK(!r.p2p || (single_bit(r.rtr) && (r.rtr & local->rtr)));
 	FUZZ_CHECK(!local->crc || r.crc);
 	FUZZ_CHECK(r.markers_rx == local->markers);
@@ -136,6 +138,8 @@ static void check_pair(struct bytes *b)
 		return;
 	FUZZ_CHECK(near.extensions == far.extensions);
 	FUZZ_CHECK(near.large_fpdus == far.large_fpdus);
+	FUZZ_CHECK(near.placement == far.placement);
+	FUZZ_CHECK(near.placement == (near.extensions && first.placement && second.placement));
 	FUZZ_CHECK(near.extensions == (near.enhanced && first.extensions && second.extensions));
 	FUZZ_CHECK(near.crc == far.crc && near.p2p == far.p2p && !near.rejected);
 	FUZZ_CHECK(near.markers_tx == far.markers_rx && near.markers_rx == far.markers_tx);

@@ -63,6 +63,23 @@ static inline size_t message_response(const struct aw_qp *qp, struct bytes *b, u
 	return RDMAP_ATOMIC_RESP_LEN;
 }
 
+static inline size_t message_flush(struct bytes *b, uint8_t *p)
+{
+	uint8_t bits = bytes_u8(b);
+
+	put_be32(p, (bits & 7u) << 8 | (bits >> 3 & 1u));
+	put_be32(p + 4, bytes_u8(b));
+	message_target(b, p + 8, p + 12);
+	put_be64(p + 20, message_field(b, bits >> 4));
+	return RDMAP_FLUSH_REQ_LEN;
+}
+
+static inline size_t message_flushed(const struct aw_qp *qp, struct bytes *b, uint8_t *p)
+{
+	put_be32(p, message_field(b, message_oldest(qp)));
+	return RDMAP_FLUSH_RESP_LEN;
+}
+
 static inline size_t message_immediate(const struct aw_qp *qp, struct bytes *b, uint8_t *p)
 {
 	bool of_send = bytes_u8(b) & 1;
@@ -92,6 +109,10 @@ static inline size_t message_payload(const struct aw_qp *qp, struct bytes *b, un
 		return message_atomic(b, p);
 	if (opcode == RDMAP_ATOMIC_RESP)
 		return message_response(qp, b, p);
+	if (opcode == RDMAP_FLUSH_REQ)
+		return message_flush(b, p);
+	if (opcode == RDMAP_FLUSH_RESP)
+		return message_flushed(qp, b, p);
 	if (opcode == RDMAP_IMM || opcode == RDMAP_IMM_SE)
 		return message_immediate(qp, b, p);
 	return message_octets(b, p);
@@ -110,7 +131,9 @@ static inline void message_tagged(const struct aw_qp *qp, struct bytes *b, unsig
 static inline void message_untagged(const struct aw_qp *qp, struct bytes *b, unsigned int opcode,
 				    uint8_t *p)
 {
-	static const uint8_t qn_of[16] = { [1] = 1, [7] = 2, [10] = 1, [11] = 3 };
+	static const uint8_t qn_of[16] = {
+		[1] = 1, [7] = 2, [10] = 1, [11] = 3, [12] = 1, [13] = 3
+	};
 	uint32_t qn = message_field(b, qn_of[opcode]);
 
 	put_be32(p + 2, bytes_u8(b) % 9u);

@@ -28,6 +28,7 @@ static const struct kind kinds[] = {
 	{ "send-imm", IBV_WR_SEND_WITH_IMM, 64 },
 	{ "cmp-swap", IBV_WR_ATOMIC_CMP_AND_SWP, 8 },
 	{ "fetch-add", IBV_WR_ATOMIC_FETCH_AND_ADD, 8 },
+	{ "atomic-write", IBV_WR_ATOMIC_WRITE, 8 },
 };
 
 static void die(const char *what)

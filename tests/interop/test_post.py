@@ -17,7 +17,7 @@ def post(link, ours, port, kind):
     return program.output()
 
 
-@pytest.mark.parametrize("kind", ["write-imm", "send-imm", "cmp-swap", "fetch-add"])
+@pytest.mark.parametrize("kind", ["write-imm", "send-imm", "cmp-swap", "fetch-add", "atomic-write"])
 def test_a_peer_without_rfc_7306(ours_initiate, ours, port, kind):
     """Nothing is sent: the connection is as good as before, and ended by the program."""
     said = post(ours_initiate, ours, port, kind)

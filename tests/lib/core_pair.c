@@ -144,6 +144,20 @@ static bool op_atomic(void *ctx, const struct aw_mr *mr, uint8_t *at,
 	return true;
 }
 
+static enum aw_written op_write_back(void *ctx, const struct aw_mr *mr, uint8_t *at, size_t len,
+				     bool persistent)
+{
+	struct core_end *end = ctx;
+
+	assert_true(end->held > 0);
+	assert_true(is_of(end, mr, at, len));
+	end->write_backs++;
+	end->write_back.at = (uint32_t)(at - end->mem);
+	end->write_back.len = (uint32_t)len;
+	end->write_back.persistent = persistent;
+	return end->written;
+}
+
 static bool op_recv_take(void *ctx, struct aw_rwqe *recv)
 {
 	struct core_end *end = ctx;
@@ -204,6 +218,7 @@ static const struct aw_ops ops = {
 	.invalidate = op_invalidate,
 	.bind = op_bind,
 	.atomic = op_atomic,
+	.write_back = op_write_back,
 	.recv_take = op_recv_take,
 	.xrc_take = op_xrc_take,
 	.xrc_has_pd = op_xrc_has_pd,

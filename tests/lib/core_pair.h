@@ -29,6 +29,12 @@ struct core_end {
 	unsigned int held; /* mr_get without its mr_put */
 	unsigned int placed; /* calls */
 	unsigned int executed; /* atomics */
+	enum aw_written written; /* how write-backs end; a test may set it */
+	unsigned int write_backs;
+	struct {
+		uint32_t at, len; /* in mem */
+		bool persistent;
+	} write_back; /* the last one */
 	const uint8_t *gone; /* this octet of mem is not there any more; or NULL */
 	uint32_t invalidated; /* the last STag */
 	bool invalidated_by_peer;

@@ -92,6 +92,18 @@ static void atomics_survive(struct bytes *b)
 	PROP(memcmp(wire, again, sizeof(wire)) == 0);
 }
 
+static void flushes_survive(struct bytes *b)
+{
+	uint8_t wire[RDMAP_FLUSH_REQ_LEN], again[RDMAP_FLUSH_REQ_LEN];
+	struct rdmap_flush_req req;
+
+	bytes_take(b, wire, sizeof(wire));
+	wire[0] = wire[1] = 0;
+	req = rdmap_flush_req_get(wire);
+	rdmap_flush_req_put(&req, again);
+	PROP(memcmp(wire, again, sizeof(wire)) == 0);
+}
+
 static void term_values_survive(struct bytes *b)
 {
 	uint8_t ddp[DDP_UNTAGGED_LEN], rdmap[TERM_RDMAP_MAX], wire[TERM_MAX];
@@ -145,7 +157,7 @@ void prop_run(struct bytes *b)
 {
 	static void (*const props[])(struct bytes *) = {
 		ddp_values_survive, ddp_octets_survive,	 ctrl_survives,	      read_req_survives,
-		atomics_survive,    term_values_survive, term_octets_survive,
+		atomics_survive,    term_values_survive, term_octets_survive, flushes_survive,
 	};
 
 	props[bytes_u8(b) % (sizeof(props) / sizeof(props[0]))](b);

@@ -32,8 +32,8 @@ void check_succeeded(struct end *end, struct wr *wr)
 				   wr->index);
 		return;
 	}
-	if ((wr->op == AW_OP_BIND_MW || aw_op_is_atomic(wr->op)) && wr->executed != 1 &&
-	    !end->conn->untrusted)
+	if ((wr->op == AW_OP_BIND_MW || (is_request(wr->op) && wr->op != AW_OP_READ)) &&
+	    wr->executed != 1 && !end->conn->untrusted)
 		world_fail(end->world, "%c: WR %u was executed %u times", end->name, wr->index,
 			   wr->executed);
 	if (wr->op == AW_OP_BIND_MW)
@@ -109,7 +109,7 @@ void check_sq_cqe(struct end *end, const struct aw_cqe *cqe)
 		world_fail(end->world, "%c: WR %u succeeds behind a failure", end->name, index);
 	if (!end->qp.sig_all && !(wr->flags & AW_WR_SIGNALED))
 		world_fail(end->world, "%c: unsignalled WR %u has a CQE", end->name, index);
-	if (is_request(wr->op) && cqe->byte_len != wr->len)
+	if (brings_octets(wr->op) && cqe->byte_len != wr->len)
 		world_fail(end->world, "%c: Read of %u says %u", end->name, wr->len, cqe->byte_len);
 	check_succeeded(end, wr);
 }
@@ -177,7 +177,7 @@ void check_taken(struct end *end, const struct aw_rwqe *rwqe)
 }
 
 /* RFC 5040 5.5: a delivered Send tells that every earlier Write was placed. */
-static void confirm_writes(struct end *end, const struct wr *upto)
+void check_writes_placed(struct end *end, const struct wr *upto)
 {
 	struct end *peer = end->peer;
 
@@ -187,7 +187,8 @@ static void confirm_writes(struct end *end, const struct wr *upto)
 		if (!is_write(wr->op) || wr->confirmed)
 			continue;
 		if (!memory_matches(&wr->sink[0]))
-			world_fail(end->world, "%c: Write WR %u is not placed before a later Send",
+			world_fail(end->world,
+				   "%c: Write WR %u is not placed before a later Send or Flush",
 				   peer->name, wr->index);
 		wr->confirmed = true;
 		memory_settle(&wr->sink[0]);
@@ -218,7 +219,7 @@ static void check_message(struct end *end, struct recv *recv, const struct aw_cq
 		if (!memory_matches(&recv->sink[i]))
 			world_fail(end->world, "%c: receive of WR %u holds other octets (SGE %u)",
 				   end->name, wr->index, i);
-	confirm_writes(end, wr);
+	check_writes_placed(end, wr);
 }
 
 /* A receive that fails for want of a right is that of a Write with immediate data. */

@@ -27,6 +27,9 @@ void check_setup(struct conn *conn)
 	if (a->large_fpdus != b->large_fpdus ||
 	    a->large_fpdus != (a->enhanced && la->large_fpdus && lb->large_fpdus))
 		world_fail(conn->world, "large FPDUs: %d and %d", a->large_fpdus, b->large_fpdus);
+	if (a->placement != b->placement ||
+	    a->placement != (a->extensions && la->placement && lb->placement))
+		world_fail(conn->world, "placement: %d and %d", a->placement, b->placement);
 	if (a->p2p != b->p2p || (a->p2p && (!(a->rtr & b->rtr) || a->rtr & (a->rtr - 1))))
 		world_fail(conn->world, "p2p %d and %d, RTR %x and %x", a->p2p, b->p2p, a->rtr,
 			   b->rtr);

@@ -52,6 +52,7 @@ static void party_init(struct exchange *x, unsigned int i)
 		.ird = EXCHANGE_READS,
 		.ord = EXCHANGE_READS,
 		.extensions = x->terms.script == SCRIPT_EXTENDED,
+		.placement = x->terms.script == SCRIPT_EXTENDED,
 	};
 }
 

@@ -35,7 +35,7 @@ enum zone {
 enum script {
 	SCRIPT_FULL, /* all of RFC 5040 */
 	SCRIPT_BRIEF, /* some of it, in few octets */
-	SCRIPT_EXTENDED, /* RFC 7306, which is agreed on here alone */
+	SCRIPT_EXTENDED, /* RFC 7306, Atomic Write and Flush, which are agreed on here alone */
 };
 
 struct exchange_terms {
@@ -81,7 +81,7 @@ struct log {
 struct outcome {
 	struct log queue[2]; /* enum aw_queue */
 	bool invalid[STAGS];
-	unsigned int atomics, binds; /* executed */
+	unsigned int atomics, binds, flushes; /* executed */
 	_Alignas(8) uint8_t mem[EXCHANGE_MEM];
 };
 

@@ -97,6 +97,19 @@ static bool atomic(void *ctx, const struct aw_mr *mr, uint8_t *at,
 	return true;
 }
 
+static enum aw_written write_back(void *ctx, const struct aw_mr *mr, uint8_t *at, size_t len,
+				  bool persistent)
+{
+	struct party *party = ctx;
+	const uint8_t *zone = party->outcome.mem + exchange_zone(ZONE_TARGET);
+
+	(void)mr;
+	if (persistent || at < zone || len > EXCHANGE_ZONE || at > zone + EXCHANGE_ZONE - len)
+		blame(party, "a Flush of other octets");
+	party->outcome.flushes++;
+	return AW_WRITTEN;
+}
+
 static bool recv_take(void *ctx, struct aw_rwqe *recv)
 {
 	struct party *party = ctx;
@@ -151,6 +164,7 @@ const struct aw_ops exchange_ops = {
 	.invalidate = invalidate,
 	.bind = bind_window,
 	.atomic = atomic,
+	.write_back = write_back,
 	.recv_take = recv_take,
 	.complete = complete,
 	.stash_get = stash_get,

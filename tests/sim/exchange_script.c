@@ -10,6 +10,7 @@
 #define ADD 0x8123456789abcdef
 #define SWAP 0xfedcba9876543210
 #define NO_CELL 1 /* what no cell holds: they are 0 nowhere */
+#define FLUSHED 100 /* octets */
 #define SLACK 3 /* octets by which a receive is longer than its Send */
 
 /* Segments of one FPDU and of many; 2100 octets are lent to the wire, fewer copied. */
@@ -29,11 +30,14 @@ static const struct item extended_script[] = {
 	{ AW_OP_WRITE_IMM, 500, SE },
 	{ AW_OP_READ, 90, 0 },
 	{ AW_OP_CMP_SWAP, 8, FENCE },
+	{ AW_OP_ATOMIC_WRITE, 8, S },
 	{ AW_OP_WRITE_IMM, 0, S },
 	{ AW_OP_BIND_MW, 0, S },
 	{ AW_OP_FETCH_ADD, 8, 0 },
 	{ AW_OP_SEND_IMM, 700, SE },
+	{ AW_OP_FLUSH, 0, S },
 	{ AW_OP_CMP_SWAP, 8, S },
+	{ AW_OP_ATOMIC_WRITE, 8, S | AW_WR_INLINE },
 	{ AW_OP_WRITE_IMM, 20, S | AW_WR_INLINE },
 	{ AW_OP_SEND, 9, S },
 };
@@ -137,10 +141,11 @@ void exchange_lay_out(struct party *party)
 {
 	static const uint32_t access[STAGS] = {
 		[ZONE_SOURCE] = AW_ACCESS_REMOTE_READ,
-		[ZONE_TARGET] = AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE,
+		[ZONE_TARGET] = AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE |
+				AW_ACCESS_FLUSH_GLOBAL,
 		[ZONE_SINK] = AW_ACCESS_LOCAL_WRITE,
 		[ZONE_RECV] = AW_ACCESS_LOCAL_WRITE,
-		[ZONE_CELLS] = AW_ACCESS_REMOTE_ATOMIC,
+		[ZONE_CELLS] = AW_ACCESS_REMOTE_ATOMIC | AW_ACCESS_REMOTE_WRITE,
 	};
 
 	fill(party->outcome.mem, party->index);
@@ -165,7 +170,7 @@ static enum zone target_of(const struct item *item)
 {
 	if (item->op == AW_OP_LOCAL_INV)
 		return ZONE_OWN;
-	if (aw_op_is_atomic(item->op))
+	if (aw_op_is_atomic(item->op) || item->op == AW_OP_ATOMIC_WRITE)
 		return ZONE_CELLS;
 	return item->op == AW_OP_READ ? ZONE_SOURCE : ZONE_TARGET;
 }
@@ -204,6 +209,11 @@ static void post(struct party *party, unsigned int i)
 	wqe->swap = SWAP;
 	if (swaps(item))
 		wqe->compare_add = fresh_cell(party, at);
+	if (item->op == AW_OP_FLUSH) {
+		wqe->access = RDMAP_FLUSH_GLOBAL;
+		wqe->compare_add = FLUSHED;
+		wqe->swap = RDMAP_FLUSH_RANGE;
+	}
 	wqe->sge_count = 2;
 	if (item->flags & AW_WR_INLINE) {
 		wqe->sge_count = 0;
@@ -236,11 +246,20 @@ bool exchange_recv(const struct party *party, unsigned int n, struct aw_rwqe *re
 	return false;
 }
 
-/* RFC 7306 5.1, as far as the script goes. */
+/* RFC 7306 5.1, as far as the script goes; and the Atomic Write. */
 uint64_t exchange_atomic(const struct rdmap_atomic_req *req, uint64_t old)
 {
+	uint8_t octets[8];
+	uint64_t value;
+
 	if (req->op == RDMAP_FETCH_ADD)
 		return old + req->add_swap_data;
+	if (req->op == RDMAP_ATOMIC_WRITE) {
+		for (int i = 0; i < 8; i++)
+			octets[i] = (uint8_t)(req->add_swap_data >> (56 - 8 * i));
+		memcpy(&value, octets, sizeof(value));
+		return value;
+	}
 	return old == req->compare_data ? req->add_swap_data : old;
 }
 
@@ -289,6 +308,12 @@ static void expect_theirs(const struct party *party, unsigned int i, struct outc
 
 	if (aw_op_is_atomic(item->op))
 		expect_atomic(item, expected->mem + exchange_zone(ZONE_CELLS) + at, expected);
+	if (item->op == AW_OP_ATOMIC_WRITE) {
+		memcpy(expected->mem + exchange_zone(ZONE_CELLS) + at,
+		       theirs + exchange_zone(ZONE_SOURCE) + at, item->len);
+		expected->atomics++;
+	}
+	expected->flushes += item->op == AW_OP_FLUSH;
 	if (item->op == AW_OP_WRITE || item->op == AW_OP_WRITE_IMM)
 		memcpy(expected->mem + exchange_zone(ZONE_TARGET) + at,
 		       theirs + exchange_zone(ZONE_SOURCE) + at, item->len);

@@ -38,6 +38,21 @@ static uint32_t fresh_stag(struct host *host)
 	return stag;
 }
 
+/* Where nobody may write by chance into what atomics alone change. */
+static uint32_t more_rights(const struct host *host, enum role role)
+{
+	const struct plan *plan = &host->world->plan;
+	uint32_t rights = 0;
+
+	if (!plan->placement)
+		return 0;
+	if (role == ROLE_ATOMIC || role == ROLE_WRITE)
+		rights = AW_ACCESS_FLUSH;
+	if (role == ROLE_ATOMIC && !plan->hostile && !plan->flip)
+		rights |= AW_ACCESS_REMOTE_WRITE;
+	return rights;
+}
+
 static void region_add(struct host *host, unsigned int kind)
 {
 	struct rng *rng = &host->world->rng;
@@ -48,7 +63,7 @@ static void region_add(struct host *host, unsigned int kind)
 	region->role = kinds[kind].role;
 	region->mr = (struct aw_mr){
 		.stag = fresh_stag(host),
-		.access = kinds[kind].access,
+		.access = kinds[kind].access | more_rights(host, kinds[kind].role),
 		.iova = rng_percent(rng, 30) ? 0 : rng_next(rng) >> 1,
 		.len = len,
 		.pd = region->role == ROLE_FOREIGN ? &host->foreign_pd : &host->pd,

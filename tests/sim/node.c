@@ -108,6 +108,7 @@ void node_start(struct end *end)
 		.stag_seed = (uint32_t)rng_next(rng),
 		.extensions = end->result.extensions,
 		.large_fpdus = end->result.large_fpdus,
+		.placement = end->result.placement,
 	};
 
 	end->phase = PHASE_STREAM;
@@ -448,7 +449,7 @@ static bool close_by_rules(struct end *end)
 
 bool node_transmit(struct end *end, size_t n)
 {
-	bool did;
+	bool did, written;
 
 	if (end->over)
 		return false;
@@ -456,8 +457,9 @@ bool node_transmit(struct end *end, size_t n)
 		return end->frame_off < end->frame_len && send_frame(end);
 	if (end->conn->hostile && !end->initiator && end->out.len > end->out.cap / 4)
 		return false;
+	written = extensions_written_back(end);
 	if (end->iov_at == end->iov_count && end->qp.state != AW_QP_ERROR)
 		batch(end);
-	did = push(end, n);
+	did = push(end, n) || written || end->writes_back;
 	return close_by_rules(end) || did;
 }

@@ -99,6 +99,14 @@ static bool atomic(void *ctx, const struct aw_mr *mr, uint8_t *at,
 	return true;
 }
 
+static enum aw_written write_back(void *ctx, const struct aw_mr *mr, uint8_t *at, size_t len,
+				  bool persistent)
+{
+	(void)mr;
+	check_within(ctx, at, len, "write-back");
+	return extensions_write_back(ctx, at, len, persistent);
+}
+
 static enum aw_wc_status bind_window(void *ctx, const struct aw_swqe *wqe)
 {
 	return windows_bind(ctx, wqe);
@@ -176,6 +184,7 @@ const struct aw_ops node_ops = {
 	.invalidate = invalidate,
 	.bind = bind_window,
 	.atomic = atomic,
+	.write_back = write_back,
 	.recv_take = recv_take,
 	.complete = complete,
 	.stash_get = stash_get,

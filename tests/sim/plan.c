@@ -132,6 +132,7 @@ void plan_draw(struct world *w)
 		w->plan.scarce_percent = rng_percent(rng, 30) ? (unsigned int)rng_range(rng, 1, 100)
 							      : 0;
 	}
+	w->plan.placement = w->generation > 3 && w->plan.extended && rng_percent(rng, 60);
 }
 
 void plan_conns(struct world *w)

@@ -37,6 +37,7 @@ void setup_init(struct end *end)
 				(rng_percent(rng, 80) || surgery >= SURGERY_FIRST_COUNT);
 	if (end->world->plan.extended && !surgery)
 		end->local.large_fpdus = (enum aw_large_fpdus)rng_below(rng, 3);
+	end->local.placement = end->world->plan.placement && rng_percent(rng, 90);
 	end->local.p2p = end->initiator && end->local.revision == 2 && rng_percent(rng, 50);
 	end->pd_len = rng_below(rng, sizeof(end->pd));
 	rng_fill(rng, end->pd, sizeof(end->pd));

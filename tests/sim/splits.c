@@ -118,7 +118,8 @@ static void check_unharmed(bool same_octets)
 		if (memcmp(party->outcome.mem, expected[i].mem, EXCHANGE_MEM) != 0)
 			fail(party, "other octets in memory");
 		if (party->outcome.atomics != expected[i].atomics ||
-		    party->outcome.binds != expected[i].binds)
+		    party->outcome.binds != expected[i].binds ||
+		    party->outcome.flushes != expected[i].flushes)
 			fail(party, "not every atomic and bind once");
 		if (memcmp(party->outcome.invalid, expected[i].invalid, STAGS) != 0)
 			fail(party, "other STags are valid");

@@ -43,6 +43,8 @@ static bool spoil_control(struct cut *cut, enum surgery kind)
 		cut->p[0] ^= (uint8_t)(1 + cut->dice % 3);
 	else if (kind == SURGERY_RDMAP_VERSION)
 		cut->p[1] ^= (uint8_t)((1 + cut->dice % 3) << 6);
+	else if (cut->opcode >= 12)
+		return false; /* it would stay as it is */
 	else
 		cut->p[1] |= 0x0c;
 	return true;
@@ -71,8 +73,9 @@ static bool spoil_extension(struct cut *cut, enum surgery kind)
 
 	if (kind == SURGERY_IMM_LENGTH && imm && get_be32(payload + 4) != UINT32_MAX)
 		put_be32(payload + 4, get_be32(payload + 4) + 1 + cut->dice % 100);
-	else if (kind == SURGERY_ATOMIC_OP && cut->opcode == ATOMIC_REQUEST)
-		put_be32(payload, get_be32(payload) + 1 + 2 * (cut->dice % 7));
+	else if (kind == SURGERY_ATOMIC_OP && cut->opcode == ATOMIC_REQUEST &&
+		 get_be32(payload) < 4)
+		put_be32(payload, get_be32(payload) + 1 + 2 * (cut->dice % 6));
 	else if (kind == SURGERY_ATOMIC_SHORT && cut->opcode == ATOMIC_REQUEST)
 		cut->len -= 1 + cut->dice % 20;
 	else if (kind == SURGERY_ATOMIC_ID && cut->opcode == ATOMIC_RESPONSE)

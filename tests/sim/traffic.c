@@ -226,8 +226,11 @@ static bool make_local_inv(struct end *end, struct wr *wr)
 
 static bool make_extended(struct end *end, struct wr *wr)
 {
-	uint64_t draw = rng_below(&end->world->rng, 100);
+	uint64_t draw;
 
+	if (end->qp.stream.placement && !wr->bad && rng_percent(&end->world->rng, 35))
+		return extensions_make_placement(end, wr);
+	draw = rng_below(&end->world->rng, 100);
 	if (draw < 70 || wr->bad == BAD_NOT_AGREED)
 		return extensions_make(end, wr);
 	if (draw < 80 || wr->bad == BAD_BIND)
@@ -260,8 +263,8 @@ static void draw_flags(struct end *end, struct wr *wr)
 		wr->flags |= AW_WR_SIGNALED;
 	if (rng_percent(rng, 15))
 		wr->flags |= AW_WR_FENCE;
-	if ((takes_recv(wr->op) || is_write(wr->op)) && wr->len <= end->mem.inline_max &&
-	    rng_percent(rng, 50))
+	if ((takes_recv(wr->op) || is_write(wr->op) || wr->op == AW_OP_ATOMIC_WRITE) &&
+	    wr->len <= end->mem.inline_max && rng_percent(rng, 50))
 		wr->flags |= AW_WR_INLINE;
 }
 
@@ -271,10 +274,10 @@ static void fill_payload(struct end *end, struct wr *wr, struct aw_swqe *wqe)
 	if (wr->flags & AW_WR_INLINE) {
 		rng_fill(&end->world->rng, wr->data, wr->len);
 		memcpy(wqe->data, wr->data, wr->len);
-	} else if (is_request(wr->op)) {
+	} else if (brings_octets(wr->op)) {
 		wqe->sge_count = (uint8_t)wr->sink_count;
 		lists_sges(wr->sink, wr->sink_count, wqe->sge);
-	} else if (!is_local(wr->op)) {
+	} else if (!is_local(wr->op) && wr->op != AW_OP_FLUSH) {
 		wqe->sge_count = (uint8_t)lists_source(end, wr->len, wqe->sge, wr->data);
 	}
 	bad_make(end, wr, wqe->sge);
@@ -321,7 +324,9 @@ static void commit(struct end *end, struct wr *wr, struct aw_swqe *wqe)
 	wqe->len = wr->len;
 	wqe->op = (uint8_t)wr->op;
 	wqe->flags = wr->flags;
-	wqe->access = wr->op == AW_OP_BIND_MW ? (uint8_t)wr->touches->mr.access : 0;
+	wqe->access = wr->op == AW_OP_BIND_MW ? (uint8_t)wr->touches->mr.access
+		      : wr->op == AW_OP_FLUSH ? (uint8_t)wr->inv
+					      : 0;
 	account(end, wr);
 	TRACE(end, "posts WR %llu op %llu len %llu", wr->index, wr->op, wr->len);
 	aw_qp_post(&end->qp);

@@ -78,8 +78,8 @@ uint32_t watch_reads_outstanding(struct end *end)
 static void add_read(struct end *end, const struct segment *seg, struct wr *wr)
 {
 	struct watch *watch = &end->watch;
-	bool atomic = seg->opcode == 10;
-	uint32_t id = be32(seg->payload + (atomic ? 4 : 0));
+	bool read = seg->opcode == 1;
+	uint32_t id = be32(seg->payload + (read ? 0 : 4));
 
 	if (!end->conn->untrusted && wr && watch_reads_outstanding(end) >= end->qp.stream.ord)
 		wrong(end, "ORD exceeded", seg);
@@ -90,10 +90,10 @@ static void add_read(struct end *end, const struct segment *seg, struct wr *wr)
 		watch->read_head++;
 	watch->read[watch->read_tail++ % WATCH_READS] = (struct watch_read){
 		.wr = wr,
-		.atomic = atomic,
+		.answer = seg->opcode + 1,
 		.sink_stag = id,
-		.sink_to = atomic ? 0 : be64(seg->payload + 4),
-		.size = atomic ? 0 : be32(seg->payload + 12),
+		.sink_to = read ? be64(seg->payload + 4) : 0,
+		.size = read ? be32(seg->payload + 12) : 0,
 	};
 }
 
@@ -122,8 +122,10 @@ static unsigned int opcode_of(const struct wr *wr)
 		return 0;
 	if (wr->op == AW_OP_READ)
 		return 1;
-	if (aw_op_is_atomic(wr->op))
+	if (aw_op_is_atomic(wr->op) || wr->op == AW_OP_ATOMIC_WRITE)
 		return 10;
+	if (wr->op == AW_OP_FLUSH)
+		return 12;
 	if (wr->op == AW_OP_SEND || wr->op == AW_OP_SEND_IMM)
 		return solicited ? 5 : 3;
 	return solicited ? 6 : 4;
@@ -153,6 +155,33 @@ static void check_atomic_request(struct end *end, const struct segment *seg, str
 	    be64(p + 20) != wr->operand[swap ? 1 : 0] || be64(p + 28) != (swap ? UINT64_MAX : 0) ||
 	    be64(p + 36) != (swap ? wr->operand[0] : 0) || be64(p + 44) != UINT64_MAX)
 		wrong(end, "bad Atomic Request", seg);
+	else
+		add_read(end, seg, wr);
+}
+
+/* docs/extensions.md: as the RFC's, with a subcode of its own and the eight octets as they lie. */
+static void check_atomic_write(struct end *end, const struct segment *seg, struct wr *wr)
+{
+	const uint8_t *p = seg->payload;
+
+	wr->emitted = true;
+	if (seg->len != 52 || !seg->last || seg->mo || be32(p) != 15 || be32(p + 8) != wr->stag ||
+	    be64(p + 12) != wr->to || memcmp(p + 20, wr->data, 8) != 0 || be64(p + 28) ||
+	    be64(p + 36) || be64(p + 44) != UINT64_MAX)
+		wrong(end, "bad Atomic Write", seg);
+	else
+		add_read(end, seg, wr);
+}
+
+static void check_flush_request(struct end *end, const struct segment *seg, struct wr *wr)
+{
+	const uint8_t *p = seg->payload;
+
+	wr->emitted = true;
+	if (seg->len != 28 || !seg->last || seg->mo ||
+	    be32(p) != (wr->inv << 8 | (uint32_t)wr->operand[1]) || be32(p + 8) != wr->stag ||
+	    be64(p + 12) != wr->to || be64(p + 20) != wr->operand[0])
+		wrong(end, "bad Flush Request", seg);
 	else
 		add_read(end, seg, wr);
 }
@@ -233,10 +262,16 @@ static void on_request(struct end *end, const struct segment *seg)
 		wrong(end, "fence passed a Read", seg);
 	if (aw_op_is_extension(wr->op) && !end->qp.stream.extensions)
 		wrong(end, "RFC 7306 without agreement", seg);
+	if (aw_op_is_placement(wr->op) && !end->qp.stream.placement)
+		wrong(end, "Atomic Write or Flush without agreement", seg);
 	if (wr->op == AW_OP_READ)
 		check_read_request(end, seg, wr);
 	else if (aw_op_is_atomic(wr->op))
 		check_atomic_request(end, seg, wr);
+	else if (wr->op == AW_OP_ATOMIC_WRITE)
+		check_atomic_write(end, seg, wr);
+	else if (wr->op == AW_OP_FLUSH)
+		check_flush_request(end, seg, wr);
 	else if (immediate_is_due(watch, wr))
 		check_immediate(end, seg, wr);
 	else
@@ -252,14 +287,25 @@ static void on_request(struct end *end, const struct segment *seg)
 static void check_atomic_response(struct end *end, const struct segment *seg,
 				  const struct watch_read *read)
 {
-	uint64_t original;
+	uint64_t original = 0;
 
-	memcpy(&original, read->wr->data, sizeof(original));
+	/* The right to write is none to read. */
+	if (read->wr->op != AW_OP_ATOMIC_WRITE)
+		memcpy(&original, read->wr->data, sizeof(original));
 	if (seg->len != 12 || !seg->last || seg->mo || be32(seg->payload) != read->sink_stag ||
 	    be64(seg->payload + 4) != original)
 		wrong(end, "bad Atomic Response", seg);
 	if (read->wr->executed != 1)
 		wrong(end, "Atomic Response without the operation", seg);
+}
+
+static void check_flush_response(struct end *end, const struct segment *seg,
+				 const struct watch_read *read)
+{
+	if (seg->len != 4 || !seg->last || seg->mo || be32(seg->payload) != read->sink_stag)
+		wrong(end, "bad Flush Response", seg);
+	if (read->wr->executed != 1 || end->writes_back)
+		wrong(end, "Flush Response before the Flush is done", seg);
 }
 
 static void on_response(struct end *end, const struct segment *seg)
@@ -276,10 +322,12 @@ static void on_response(struct end *end, const struct segment *seg)
 		asker->read_next += seg->last;
 		return;
 	}
-	if (read->atomic != (seg->opcode == 11))
+	if (read->answer != seg->opcode)
 		wrong(end, "a response to another request", seg);
-	else if (read->atomic)
+	else if (seg->opcode == 11)
 		check_atomic_response(end, seg, read);
+	else if (seg->opcode == 13)
+		check_flush_response(end, seg, read);
 	else if (seg->len > read->size - read->answered ||
 		 seg->last != (read->answered + seg->len == read->size) ||
 		 (!seg->len && read->size))
@@ -306,8 +354,8 @@ static void on_terminate(struct end *end, const struct segment *seg)
 
 static void check_order(struct end *end, const struct segment *seg)
 {
-	static const uint8_t qn_of[] = { [1] = 1, [7] = 2, [10] = 1, [11] = 3 };
-	unsigned int qn = seg->opcode <= 11 ? qn_of[seg->opcode] : 4;
+	static const uint8_t qn_of[] = { [1] = 1, [7] = 2, [10] = 1, [11] = 3, [12] = 1, [13] = 3 };
+	unsigned int qn = seg->opcode <= 13 ? qn_of[seg->opcode] : 4;
 
 	if (end->watch.terminated)
 		wrong(end, "FPDU behind the Terminate", seg);
@@ -357,7 +405,7 @@ void watch_fpdu(struct end *end, const uint8_t *fpdu, size_t len)
 	check_order(end, &seg);
 	if (seg.opcode == 7)
 		on_terminate(end, &seg);
-	else if (seg.opcode == 2 || seg.opcode == 11)
+	else if (seg.opcode == 2 || seg.opcode == 11 || seg.opcode == 13)
 		on_response(end, &seg);
 	else if (end->initiator && end->qp.stream.p2p && end->watch.fpdus == 1)
 		on_rtr(end, &seg);

@@ -16,8 +16,8 @@ struct wr;
 
 struct watch_read {
 	struct wr *wr; /* NULL: an RTR */
-	bool atomic;
-	uint32_t sink_stag; /* of an atomic its Request Identifier */
+	unsigned int answer; /* the opcode that answers it */
+	uint32_t sink_stag; /* of an atomic or a Flush its Request Identifier */
 	uint64_t sink_to;
 	uint32_t size;
 	uint32_t answered; /* octets */

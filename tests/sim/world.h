@@ -147,12 +147,12 @@ struct wr {
 	uint32_t stag;
 	uint32_t inv;
 	uint64_t to;
-	uint64_t operand[2]; /* of an atomic: add, or compare and swap */
+	uint64_t operand[2]; /* of an atomic: add, or compare and swap; of a Flush: octets, level */
 	uint8_t *data; /* len octets: sent, or what a Read must bring */
 	struct sink sink[AW_SGE_MAX];
 	unsigned int sink_count;
 	struct region *touches; /* LOCAL_INV, SEND_INV, BIND_MW */
-	uint32_t executed; /* times: an atomic at the peer, a BIND_MW here */
+	uint32_t executed; /* times: an atomic or a Flush at the peer, a BIND_MW here */
 	bool misfit; /* a Send that no receive can hold */
 	uint32_t message; /* Sends: how many came before on this QP */
 	bool before_close; /* by either program */
@@ -234,7 +234,9 @@ struct end {
 	struct recv **recv;
 	uint32_t recv_count, recv_cap;
 	uint32_t sends; /* posted by this end: messages that take a receive */
-	uint32_t atomics; /* executed for the peer */
+	uint32_t atomics; /* executed for the peer, Atomic Writes among them */
+	uint32_t flushes; /* likewise */
+	bool writes_back; /* its driver has begun to, for the peer's Flush */
 	uint32_t grants; /* what its QP allows a peer */
 	uint32_t taken_recvs, done_recvs;
 	struct recv **order; /* receives in the order taken */
@@ -267,6 +269,7 @@ struct plan {
 	uint32_t timeout; /* steps that start-up, or an ending, may take; 0: as many as it likes */
 	unsigned int post_percent;
 	bool extended; /* RFC 7306, windows, QPs with fewer rights */
+	bool placement; /* Atomic Writes and Flushes */
 	unsigned int
 		hold_percent; /* of messages find no receive when they come, and wait for one */
 	bool keeps; /* and do not stop what is behind them (core/stash.h) */
@@ -307,6 +310,13 @@ static inline bool is_write(enum aw_op op)
 
 /* Is it answered by the peer? */
 static inline bool is_request(enum aw_op op)
+{
+	return op == AW_OP_READ || aw_op_is_atomic(op) || op == AW_OP_ATOMIC_WRITE ||
+	       op == AW_OP_FLUSH;
+}
+
+/* With octets? */
+static inline bool brings_octets(enum aw_op op)
 {
 	return op == AW_OP_READ || aw_op_is_atomic(op);
 }
@@ -379,9 +389,14 @@ uint32_t traffic_credit(const struct end *end);
 /* A length up to max, mostly at an edge. */
 uint32_t traffic_len(struct end *end, uint32_t max);
 
-/* extensions.c: RFC 7306. */
+/* extensions.c: RFC 7306, and Atomic Writes and Flushes. */
 bool extensions_make(struct end *end, struct wr *wr);
 uint64_t extensions_execute(struct end *end, uint8_t *at, const struct rdmap_atomic_req *req);
+bool extensions_make_placement(struct end *end, struct wr *wr);
+enum aw_written extensions_write_back(struct end *end, const uint8_t *at, size_t len,
+				      bool persistent);
+/* False when nothing is under way, or goes on. */
+bool extensions_written_back(struct end *end);
 
 /* windows.c: type 2 memory windows. False: the WR was not made. */
 bool windows_make_bind(struct end *end, struct wr *wr);
@@ -417,6 +432,8 @@ void surgery_check(struct conn *conn);
 void check_sq_cqe(struct end *end, const struct aw_cqe *cqe);
 void check_rq_cqe(struct end *end, const struct aw_cqe *cqe);
 void check_taken(struct end *end, const struct aw_rwqe *rwqe);
+/* Every Write of the peer's before this WR of its is placed. */
+void check_writes_placed(struct end *end, const struct wr *upto);
 /* wr succeeded, with a CQE or without. */
 void check_succeeded(struct end *end, struct wr *wr);
 

@@ -289,6 +289,28 @@ static void atomic_verify(struct exchange *x, size_t size, const struct ibv_wc *
 	CHECK(cells[0] == x->my_cell);
 }
 
+/* An Atomic Write is done when a later Send arrives, so that no fence is needed. */
+static void atomic_write_act(struct exchange *x, size_t size)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_ATOMIC_WRITE,
+				  .wr.rdma = { x->end->peer.cell, x->end->peer.rkey } };
+	uint64_t *cells = x->end->memory.cells;
+
+	(void)size;
+	cells[1] = swapped(x->peer_cell);
+	end_post(x->end, &wr, &cells[1], sizeof(cells[1]));
+	post_note(x, IBV_WR_SEND, 0);
+}
+
+static void atomic_write_verify(struct exchange *x, size_t size, const struct ibv_wc *message)
+{
+	(void)size;
+	check_note(x, message);
+	x->peer_cell = swapped(x->peer_cell);
+	x->my_cell = swapped(x->my_cell);
+	CHECK(x->end->memory.cells[0] == x->my_cell);
+}
+
 static const struct step steps[] = {
 	{ "write", write_act, write_verify },
 	{ "read", read_act, read_verify },
@@ -302,6 +324,7 @@ static const struct step steps[] = {
 	{ "send-imm", send_imm_act, send_imm_verify },
 	{ "send-imm-se", send_imm_se_act, send_imm_verify },
 	{ "atomic", atomic_act, atomic_verify },
+	{ "atomic-write", atomic_write_act, atomic_write_verify },
 };
 
 static const struct step *find_step(const char *name, size_t length)

@@ -11,13 +11,13 @@ import conftest
 
 OPCODES = conftest.BUILD / "tests" / "opcodes"
 BASE_STEPS = "write,read,send,send-se,bind,invalidate,bind,invalidate-se"
-# Those of RFC 7306, which both ends must agree to.
-MORE_STEPS = "write-imm,write-imm-se,send-imm,send-imm-se,atomic"
+# Those of RFC 7306 and the Atomic Write, which both ends must agree to.
+MORE_STEPS = "write-imm,write-imm-se,send-imm,send-imm-se,atomic,atomic-write"
 BASE_OPCODES, ALL_OPCODES = set(range(8)), set(range(12))
 # No marker in an FPDU, one, several; and several FPDUs in a message.
 SIZES = "1,500,4000,70000"
 # Flags that neither RFC 5044 nor RFC 6581 gives a meaning, and those of docs/extensions.md.
-FREE_FLAGS, OFFERED, AGREED, LARGE, LARGE_ALONE = 0x0F, 0x06, 0x02, 0x08, 0x09
+FREE_FLAGS, OFFERED, AGREED, LARGE, LARGE_ALONE = 0x0F, 0x06, 0x04, 0x08, 0x09
 
 
 def exchange(start, wire, port, policies=("", ""), steps=BASE_STEPS, sizes="1,500,1500",

@@ -19,6 +19,8 @@ static void post(struct core_end *end, enum aw_op op, uint32_t len)
 	assert_non_null(wqe);
 	wqe->stag = CORE_STAG;
 	wqe->to = CORE_IOVA + TARGET;
+	if (op == AW_OP_FLUSH)
+		wqe->access = RDMAP_FLUSH_GLOBAL;
 	aw_qp_post(&end->qp);
 }
 
@@ -29,6 +31,7 @@ static enum aw_error verdict(uint32_t granted, enum aw_op op, uint32_t len)
 	enum aw_error err;
 
 	pair->a.qp.stream.extensions = pair->b.qp.stream.extensions = true;
+	pair->a.qp.stream.placement = pair->b.qp.stream.placement = true;
 	pair->b.qp.remote_access = granted;
 	post(&pair->a, op, len);
 	core_pump(pair);
@@ -57,6 +60,8 @@ static void qp_access__each_right_alone(void **state)
 		{ AW_OP_READ, AW_ACCESS_REMOTE_READ },
 		{ AW_OP_CMP_SWAP, AW_ACCESS_REMOTE_ATOMIC },
 		{ AW_OP_FETCH_ADD, AW_ACCESS_REMOTE_ATOMIC },
+		{ AW_OP_ATOMIC_WRITE, AW_ACCESS_REMOTE_WRITE },
+		{ AW_OP_FLUSH, AW_ACCESS_FLUSH_GLOBAL },
 	};
 
 	(void)state;
@@ -110,7 +115,8 @@ static void qp_init__grants_all(void **state)
 
 	(void)state;
 	assert_int_equal(end->qp.remote_access,
-			 AW_ACCESS_REMOTE_WRITE | AW_ACCESS_REMOTE_READ | AW_ACCESS_REMOTE_ATOMIC);
+			 AW_ACCESS_REMOTE_WRITE | AW_ACCESS_REMOTE_READ | AW_ACCESS_REMOTE_ATOMIC |
+				 AW_ACCESS_FLUSH_GLOBAL | AW_ACCESS_FLUSH_PERSISTENT);
 	core_end_destroy(end);
 }
 

@@ -98,14 +98,30 @@ static void aw_atomic_next__cmp_swap(void **state)
 	}
 }
 
-/* RFC 7306 figure 5: two of sixteen. */
+/* Not a number but octets: they stand in memory as they came, whatever this host's order is. */
+static void aw_atomic_next__write(void **state)
+{
+	static const uint8_t octets[AW_ATOMIC_LEN] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	const struct rdmap_atomic_req req = {
+		.op = RDMAP_ATOMIC_WRITE,
+		.add_swap_data = aw_atomic_write_data(octets),
+	};
+	uint64_t next = aw_atomic_next(&req, UINT64_MAX);
+
+	(void)state;
+	assert_int_equal(req.add_swap_data, 0x0102030405060708);
+	assert_memory_equal(&next, octets, sizeof(octets));
+	assert_int_equal(aw_atomic_right(&req), AW_ACCESS_REMOTE_WRITE);
+}
+
+/* RFC 7306 figure 5: two of sixteen; and the Atomic Write. */
 static void aw_atomic_known__operations(void **state)
 {
 	(void)state;
 	for (uint8_t op = 0; op < 16; op++) {
 		const struct rdmap_atomic_req req = { .op = op };
 
-		assert_int_equal(aw_atomic_known(&req), op == 0 || op == 2);
+		assert_int_equal(aw_atomic_known(&req), op == 0 || op == 2 || op == 15);
 	}
 }
 
@@ -115,6 +131,7 @@ int main(void)
 		cmocka_unit_test(aw_atomic_next__fetch_add),
 		cmocka_unit_test(aw_atomic_next__fetch_add_as_the_rfc),
 		cmocka_unit_test(aw_atomic_next__cmp_swap),
+		cmocka_unit_test(aw_atomic_next__write),
 		cmocka_unit_test(aw_atomic_known__operations),
 	};
 

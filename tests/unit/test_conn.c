@@ -131,14 +131,18 @@ static void conn_connect__extensions(void **state)
 {
 	static const struct {
 		uint8_t flags;
-		bool agreed;
-	} cases[] = { { MPA_FLAG_ENHANCED | MPA_FLAG_EXT_AGREE, true },
-		      { MPA_FLAG_ENHANCED | MPA_FLAG_CRC | MPA_FLAG_EXT_OFFER, false } };
+		bool agreed, placement;
+	} cases[] = {
+		{ MPA_FLAG_ENHANCED | MPA_FLAG_EXT_AGREE, true, false },
+		{ MPA_FLAG_ENHANCED | MPA_FLAG_PLACEMENT_AGREE, true, true },
+		{ MPA_FLAG_ENHANCED | MPA_FLAG_CRC | MPA_FLAG_EXT_OFFER | MPA_FLAG_PLACEMENT_OFFER,
+		  false, false },
+	};
 	struct aw_mpa_local local = scene_enhanced;
 	struct scene *s = *state;
 
-	local.extensions = true;
-	for (unsigned int i = 0; i < 2; i++) {
+	local.extensions = local.placement = true;
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t octets[MPA_FRAME_MAX];
 
 		start_and_read(s, &local);
@@ -146,6 +150,7 @@ static void conn_connect__extensions(void **state)
 		heard_await(&s->heard, i, AW_CONN_ACCEPTED);
 		assert_int_equal(aw_conn_attach(s->conn, &s->qp.uqp), 0);
 		assert_int_equal(s->qp.stream.extensions, cases[i].agreed);
+		assert_int_equal(s->qp.stream.placement, cases[i].placement);
 		aw_conn_destroy(s->conn);
 		close(s->peer);
 		close(s->qp.fd);

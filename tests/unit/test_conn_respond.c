@@ -73,7 +73,7 @@ static void conn_accept__extensions(void **state)
 	uint8_t octets[MPA_FRAME_MAX];
 	struct mpa_frame frame;
 
-	local.extensions = true;
+	local.extensions = local.placement = true;
 	scene_respond(s, &local);
 	tcp_send(s->peer, octets,
 		 scene_frame(octets, MPA_REQUEST, MPA_FLAG_ENHANCED | MPA_FLAG_EXT_OFFER, 2));
@@ -82,6 +82,27 @@ static void conn_accept__extensions(void **state)
 	frame = read_reply(s, octets, MPA_HDR_LEN + MPA_ENH_LEN);
 	assert_int_equal(frame.flags, MPA_FLAG_CRC | MPA_FLAG_ENHANCED | MPA_FLAG_EXT_AGREE);
 	assert_true(s->qp.stream.extensions);
+	assert_false(s->qp.stream.placement);
+}
+
+/* Nor more than that, where the peer offers no more. */
+static void conn_accept__placement(void **state)
+{
+	struct aw_mpa_local local = scene_enhanced;
+	struct scene *s = *state;
+	uint8_t octets[MPA_FRAME_MAX];
+	struct mpa_frame frame;
+
+	local.extensions = local.placement = true;
+	scene_respond(s, &local);
+	tcp_send(s->peer, octets,
+		 scene_frame(octets, MPA_REQUEST,
+			     MPA_FLAG_ENHANCED | MPA_FLAG_EXT_OFFER | MPA_FLAG_PLACEMENT_OFFER, 2));
+	heard_await(&s->heard, 0, AW_CONN_REQUEST);
+	assert_int_equal(aw_conn_accept(s->conn, &s->qp.uqp, 3, 2, NULL, 0), 0);
+	frame = read_reply(s, octets, MPA_HDR_LEN + MPA_ENH_LEN);
+	assert_int_equal(frame.flags, MPA_FLAG_CRC | MPA_FLAG_ENHANCED | MPA_FLAG_PLACEMENT_AGREE);
+	assert_true(s->qp.stream.placement);
 }
 
 static void conn_accept__bounds(void **state)
@@ -247,6 +268,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(conn_accept__reply_then_qp),
 		TEST(conn_accept__extensions),
+		TEST(conn_accept__placement),
 		TEST(conn_accept__bounds),
 		TEST(conn_accept__revision_1),
 		TEST(conn_accept__peer_left),

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define OFFERS (MPA_FLAG_ENHANCED | MPA_FLAG_EXT_OFFER)
-#define TAKES (OFFERS | MPA_FLAG_EXT_WAITS)
+#define TAKES (OFFERS | MPA_FLAG_PLACEMENT_OFFER)
 #define MINUTE 12 /* waits in it */
 
 static const uint8_t wait_frame[MPA_HDR_LEN] = "MPA ID Rep Frame\x06\x02\0";
@@ -255,7 +255,7 @@ static void responder__says_nothing_to_an_older_end(void **state)
 
 static void responder__says_nothing_where_the_bit_stands_alone(void **state)
 {
-	stranger(*state, true, MPA_FLAG_ENHANCED | MPA_FLAG_EXT_WAITS, MPA_FLAG_ENHANCED);
+	stranger(*state, true, MPA_FLAG_ENHANCED | MPA_FLAG_PLACEMENT_OFFER, MPA_FLAG_ENHANCED);
 }
 
 static void responder__says_nothing_without_extensions(void **state)

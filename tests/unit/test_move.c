@@ -231,7 +231,7 @@ static void assert_in_order(const struct flow *f, uint32_t senders, uint32_t eac
 	}
 }
 
-/* READY is bit 0, and CLOSED is bit 1. The thread that tells may come after what it tells of. */
+/* READY is bit 0, CLOSED bit 1, and BEGUN, which a message brings, bit 8. The thread that tells may come after what it tells of. */
 static void assert_told(struct flow *f, uint32_t closed)
 {
 	uint64_t start = aw_now_ns();
@@ -241,7 +241,7 @@ static void assert_told(struct flow *f, uint32_t closed)
 	assert_int_equal(f->told[0], 1);
 	assert_int_equal(f->told[1], closed);
 	for (int i = 2; i < 32; i++)
-		assert_int_equal(f->told[i], 0);
+		assert_true(f->told[i] <= (i == 8));
 }
 
 static void assert_ends_in_order(struct move *m)

@@ -172,7 +172,7 @@ static void mw_bind__rights_of_the_mr(void **state)
 		uint8_t window;
 		enum aw_wc_status status;
 	} cases[] = {
-		{ ALL, AW_ACCESS_REMOTE, AW_WC_SUCCESS },
+		{ ALL, AW_ACCESS_REMOTE & ~AW_ACCESS_FLUSH, AW_WC_SUCCESS },
 		{ ALL & ~(uint32_t)AW_ACCESS_MW_BIND, 0, AW_WC_MW_BIND_ERR },
 		{ AW_ACCESS_MW_BIND, 0, AW_WC_SUCCESS },
 		{ AW_ACCESS_MW_BIND, AW_ACCESS_REMOTE_READ, AW_WC_SUCCESS },

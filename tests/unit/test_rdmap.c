@@ -22,6 +22,7 @@ static const struct {
 	{ RDMAP_SEND_SE_INV, false, 0 }, { RDMAP_TERMINATE, false, 2 },
 	{ RDMAP_IMM, false, 0 },	 { RDMAP_IMM_SE, false, 0 },
 	{ RDMAP_ATOMIC_REQ, false, 1 },	 { RDMAP_ATOMIC_RESP, false, 3 },
+	{ RDMAP_FLUSH_REQ, false, 1 },	 { RDMAP_FLUSH_RESP, false, 3 },
 };
 
 static void rdmap_ctrl__octets(void **state)
@@ -58,7 +59,7 @@ static void rdmap_ctrl_get__reserved_opcodes(void **state)
 	enum rdmap_opcode op;
 
 	(void)state;
-	for (uint8_t code = 12; code < 16; code++) {
+	for (uint8_t code = 14; code < 16; code++) {
 		assert_int_equal(rdmap_ctrl_get(0x40 | code, false, 0, &op), AW_E_RDMAP_OPCODE);
 		assert_int_equal(rdmap_ctrl_get(0x40 | code, true, 0, &op), AW_E_RDMAP_OPCODE);
 	}
@@ -189,6 +190,38 @@ static void rdmap_imm__octets(void **state)
 	assert_int_equal(got.length, imm.length);
 }
 
+/* docs/extensions.md. */
+static void rdmap_flush__octets(void **state)
+{
+	static const uint8_t golden[RDMAP_FLUSH_REQ_LEN] = {
+		0,    0,    0x02, 0x01, 0x11, 0x12, 0x13, 0x14, 0x21, 0x22, 0x23, 0x24, 0x31, 0x32,
+		0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48,
+	};
+	const struct rdmap_flush_req req = {
+		.type = RDMAP_FLUSH_PERSISTENT,
+		.level = RDMAP_FLUSH_MR,
+		.request_id = 0x11121314,
+		.stag = 0x21222324,
+		.to = 0x3132333435363738,
+		.len = 0x4142434445464748,
+	};
+	struct rdmap_flush_req got = rdmap_flush_req_get(golden);
+	uint8_t wire[RDMAP_FLUSH_REQ_LEN];
+
+	(void)state;
+	rdmap_flush_req_put(&req, wire);
+	assert_memory_equal(wire, golden, sizeof(golden));
+	assert_int_equal(got.type, req.type);
+	assert_int_equal(got.level, req.level);
+	assert_int_equal(got.request_id, req.request_id);
+	assert_int_equal(got.stag, req.stag);
+	assert_int_equal(got.to, req.to);
+	assert_int_equal(got.len, req.len);
+	rdmap_flush_resp_put(0x51525354, wire);
+	assert_memory_equal(wire, "\x51\x52\x53\x54", RDMAP_FLUSH_RESP_LEN);
+	assert_int_equal(rdmap_flush_resp_get(wire), 0x51525354);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +236,7 @@ int main(void)
 		cmocka_unit_test(rdmap_atomic_req_get__reserved_bits_are_ignored),
 		cmocka_unit_test(rdmap_atomic_resp__octets),
 		cmocka_unit_test(rdmap_imm__octets),
+		cmocka_unit_test(rdmap_flush__octets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

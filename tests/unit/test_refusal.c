@@ -76,11 +76,16 @@ static void expect_refusal(const struct row *row, enum aw_op op, uint32_t access
 	struct aw_swqe *wqe;
 
 	pair->a.qp.stream.extensions = pair->b.qp.stream.extensions = true;
+	pair->a.qp.stream.placement = pair->b.qp.stream.placement = true;
 	change_make(&pair->b, core_mr_add(&pair->b, STAG, ~0u, AT, LEN), row->change);
 	wqe = core_wr(&pair->a, op, 0, row->len);
 	assert_non_null(wqe);
 	wqe->stag = row->stag;
 	wqe->to = row->to;
+	if (op == AW_OP_FLUSH) {
+		wqe->access = RDMAP_FLUSH_TYPES;
+		wqe->compare_add = row->len;
+	}
 	aw_qp_post(&pair->a.qp);
 	core_pump(pair);
 	assert_int_equal(pair->b.qp.state, AW_QP_TERMINATE);
@@ -101,6 +106,10 @@ static void refusal__each_cause(void **state)
 		expect_refusal(&rows[i], AW_OP_WRITE, AW_ACCESS_REMOTE_WRITE);
 		expect_refusal(&rows[i], AW_OP_READ, AW_ACCESS_REMOTE_READ);
 		expect_refusal(&rows[i], AW_OP_FETCH_ADD, AW_ACCESS_REMOTE_ATOMIC);
+		expect_refusal(&rows[i], AW_OP_ATOMIC_WRITE, AW_ACCESS_REMOTE_WRITE);
+		/* Whether the memory is there is msync's to find. */
+		if (rows[i].change != GONE_MEMORY)
+			expect_refusal(&rows[i], AW_OP_FLUSH, AW_ACCESS_FLUSH);
 	}
 }
 
@@ -110,6 +119,7 @@ static void refusal__unaligned_atomic(void **state)
 
 	(void)state;
 	expect_refusal(&row, AW_OP_CMP_SWAP, AW_ACCESS_REMOTE_ATOMIC);
+	expect_refusal(&row, AW_OP_ATOMIC_WRITE, AW_ACCESS_REMOTE_WRITE);
 }
 
 /* The MR goes while its bytes are on their way: what is refused is the rest of the Read. */

@@ -102,6 +102,7 @@ static void aw_rx_ulpdu__opcode_errors(void **state)
 		hdr = core_untagged((enum rdmap_opcode)op, DDP_QN_SEND, 1, 0);
 		if (!fits)
 			assert_int_equal(verdict(&hdr, 8), AW_E_RDMAP_OPCODE);
+		/* A Flush that was not agreed on is no less unexpected on its own queue. */
 		if (op != RDMAP_READ_REQ && op != RDMAP_ATOMIC_REQ) {
 			hdr = core_untagged((enum rdmap_opcode)op, DDP_QN_READ, 1, 0);
 			assert_int_equal(verdict(&hdr, 28), AW_E_RDMAP_OPCODE);

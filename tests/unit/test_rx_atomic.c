@@ -227,6 +227,70 @@ static void aw_rx_atomic_request__shape(void **state)
 	core_end_destroy(end);
 }
 
+/* docs/extensions.md: only where it was agreed on; by the right to write, which grants no look. */
+static void aw_rx_atomic_request__write(void **state)
+{
+	const struct rdmap_atomic_req write = {
+		.op = RDMAP_ATOMIC_WRITE,
+		.request_id = 79,
+		.stag = 0x98,
+		.to = 0,
+		.add_swap_data = 0x0102030405060708,
+	};
+	struct rdmap_atomic_req unaligned = write;
+	struct core_end *end = core_responder();
+
+	(void)state;
+	end->qp.stream.extensions = true;
+	core_mr_add(end, 0x98, AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE, COUNTER, 100);
+	assert_int_equal(request(end, 1, &write), AW_E_RDMAP_OPCODE);
+	core_end_destroy(end);
+
+	end = core_responder();
+	end->qp.stream.extensions = end->qp.stream.placement = true;
+	core_mr_add(end, 0x98, AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE, COUNTER, 100)->iova =
+		0;
+	set(end, COUNTER, 42);
+	assert_int_equal(request(end, 1, &write), AW_OK);
+	/* Before its answer: a Send that follows tells the program of it. */
+	assert_memory_equal(end->mem + COUNTER, "\1\2\3\4\5\6\7\10", 8);
+	expect_response(end, 1, 79, 0);
+	assert_int_equal(end->executed, 1);
+	unaligned.to = 1;
+	assert_int_equal(request(end, 2, &unaligned), AW_E_RDMAP_STREAM_CATASTROPHIC);
+	core_end_destroy(end);
+
+	end = core_responder();
+	end->qp.stream.extensions = end->qp.stream.placement = true;
+	core_mr_add(end, 0x98, ~(uint32_t)AW_ACCESS_REMOTE_WRITE, COUNTER, 100)->iova = 0;
+	assert_int_equal(request(end, 1, &write), AW_E_RDMAP_ACCESS);
+	core_end_destroy(end);
+}
+
+/* It passes Reads that are not answered yet, but no atomic that is not executed. */
+static void aw_rx_atomic_request__write_keeps_order(void **state)
+{
+	struct rdmap_atomic_req write = {
+		.op = RDMAP_ATOMIC_WRITE,
+		.request_id = 79,
+		.stag = CORE_STAG,
+		.to = CORE_IOVA + COUNTER,
+	};
+	struct core_end *end = core_responder();
+
+	(void)state;
+	end->qp.stream.extensions = end->qp.stream.placement = true;
+	set(end, COUNTER, 42);
+	assert_int_equal(request(end, 1, &add_5), AW_OK);
+	assert_int_equal(value(end, COUNTER), 42);
+	assert_int_equal(request(end, 2, &write), AW_OK);
+	assert_int_equal(value(end, COUNTER), 0);
+	expect_response(end, 1, add_5.request_id, 42);
+	expect_response(end, 2, 79, 0);
+	assert_int_equal(end->executed, 2);
+	core_end_destroy(end);
+}
+
 /* RFC 7306 5.2: ORD and IRD bound Reads and atomics together. */
 static void aw_rx_atomic_request__irq_full(void **state)
 {
@@ -394,6 +458,8 @@ int main(void)
 		cmocka_unit_test(aw_rx_atomic_request__terminates),
 		cmocka_unit_test(aw_rx_atomic_request__unknown_operation),
 		cmocka_unit_test(aw_rx_atomic_request__shape),
+		cmocka_unit_test(aw_rx_atomic_request__write),
+		cmocka_unit_test(aw_rx_atomic_request__write_keeps_order),
 		cmocka_unit_test(aw_rx_atomic_request__irq_full),
 		cmocka_unit_test(aw_rx_atomic_response__completes),
 		cmocka_unit_test(aw_rx_atomic_response__errors),

@@ -376,8 +376,8 @@ static void aw_tx_next__mr_gone_midway_and_lost(void **state)
 
 static void aw_tx_next__extensions_not_agreed_on_fail(void **state)
 {
-	static const enum aw_op ops[] = { AW_OP_WRITE_IMM, AW_OP_SEND_IMM, AW_OP_CMP_SWAP,
-					  AW_OP_FETCH_ADD };
+	static const enum aw_op ops[] = { AW_OP_WRITE_IMM, AW_OP_SEND_IMM,     AW_OP_CMP_SWAP,
+					  AW_OP_FETCH_ADD, AW_OP_ATOMIC_WRITE, AW_OP_FLUSH };
 
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {

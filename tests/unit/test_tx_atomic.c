@@ -252,6 +252,87 @@ static void atomic__in_order_with_reads(void **state)
 	core_pair_destroy(pair);
 }
 
+static struct core_pair *placing_pair(void)
+{
+	struct core_pair *pair = extended_pair();
+
+	pair->a.qp.stream.placement = pair->b.qp.stream.placement = true;
+	return pair;
+}
+
+/* docs/extensions.md: eight octets, from SGEs or inline, as they lie. */
+static void atomic_write__end_to_end(void **state)
+{
+	struct core_pair *pair = placing_pair();
+	struct aw_swqe *wqe = fill(&pair->a, AW_OP_ATOMIC_WRITE, 0, 0);
+	uint8_t *octets;
+
+	(void)state;
+	wqe->sge_count = 2;
+	((struct aw_sge *)wqe->sge)[0] = (struct aw_sge){ CORE_IOVA + 100, 3, CORE_STAG };
+	((struct aw_sge *)wqe->sge)[1] = (struct aw_sge){ CORE_IOVA + 200, 5, CORE_STAG };
+	memcpy(pair->a.mem + 100, "abc", 3);
+	memcpy(pair->a.mem + 200, "defgh", 5);
+	aw_qp_post(&pair->a.qp);
+	core_pump(pair);
+	core_expect_sq(&pair->a, AW_OP_ATOMIC_WRITE, AW_WC_SUCCESS);
+	assert_int_equal(pair->a.log[0].cqe.byte_len, 0);
+	assert_memory_equal(pair->b.mem + COUNTER, "abcdefgh", 8);
+	wqe = fill(&pair->a, AW_OP_ATOMIC_WRITE, 0, 0);
+	wqe->sge_count = 0;
+	wqe->flags |= AW_WR_INLINE;
+	octets = wqe->data;
+	memcpy(octets, "01234567", 8);
+	aw_qp_post(&pair->a.qp);
+	core_pump(pair);
+	core_expect_sq(&pair->a, AW_OP_ATOMIC_WRITE, AW_WC_SUCCESS);
+	assert_memory_equal(pair->b.mem + COUNTER, "01234567", 8);
+	assert_int_equal(pair->b.executed, 2);
+	core_pair_destroy(pair);
+}
+
+static void atomic_write__bad_source(void **state)
+{
+	static const struct {
+		uint32_t lkey, len;
+		enum aw_wc_status status;
+	} cases[] = {
+		{ CORE_STAG, 8, AW_WC_SUCCESS },     { CORE_STAG, 7, AW_WC_LOC_LEN_ERR },
+		{ CORE_STAG, 9, AW_WC_LOC_LEN_ERR }, { 0xbad, 8, AW_WC_LOC_PROT_ERR },
+		{ 0x98, 8, AW_WC_SUCCESS }, /* nothing is written there */
+	};
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct core_pair *pair = placing_pair();
+		struct aw_swqe *wqe = fill(&pair->a, AW_OP_ATOMIC_WRITE, 0, 0);
+
+		core_mr_add(&pair->a, 0x98, 0, 0, 100);
+		wqe->len = wqe->sge[0].len = cases[i].len;
+		wqe->sge[0].lkey = cases[i].lkey;
+		aw_qp_post(&pair->a.qp);
+		core_pump(pair);
+		core_expect_sq(&pair->a, AW_OP_ATOMIC_WRITE, cases[i].status);
+		assert_int_equal(pair->b.executed, cases[i].status == AW_WC_SUCCESS);
+		core_pair_destroy(pair);
+	}
+}
+
+/* Its memory goes between the check and the reading. */
+static void atomic_write__source_gone(void **state)
+{
+	struct core_pair *pair = placing_pair();
+
+	(void)state;
+	pair->a.gone = pair->a.mem + 4;
+	fill(&pair->a, AW_OP_ATOMIC_WRITE, 0, 0);
+	aw_qp_post(&pair->a.qp);
+	core_pump(pair);
+	core_expect_sq(&pair->a, AW_OP_ATOMIC_WRITE, AW_WC_LOC_PROT_ERR);
+	assert_int_equal(pair->b.executed, 0);
+	core_pair_destroy(pair);
+}
+
 static void request(struct core_end *end, uint32_t msn)
 {
 	struct ddp_hdr hdr = core_untagged(RDMAP_ATOMIC_REQ, DDP_QN_READ, msn, 0);
@@ -418,6 +499,9 @@ int main(void)
 		cmocka_unit_test(atomic__no_ord),
 		cmocka_unit_test(atomic__fence_behind),
 		cmocka_unit_test(atomic__in_order_with_reads),
+		cmocka_unit_test(atomic_write__end_to_end),
+		cmocka_unit_test(atomic_write__bad_source),
+		cmocka_unit_test(atomic_write__source_gone),
 		cmocka_unit_test(atomic_response__batch_full),
 		cmocka_unit_test(atomic_response__target_gone),
 		cmocka_unit_test(atomic__refused_by_the_peer),

@@ -5,6 +5,7 @@
 #include "pair.h"
 
 #include "net/qp/uqp.h"
+#include "verbs/newer.h"
 #include "verbs/private.h"
 
 #include <arpa/inet.h>
@@ -16,11 +17,12 @@
 
 enum {
 	ALL_RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-		     IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND,
+		     IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | (int)VB_ACCESS_FLUSH_GLOBAL,
 	ALL_OPS = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_WRITE |
 		  IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW |
 		  IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-		  IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
+		  IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+		  IBV_QP_EX_WITH_ATOMIC_WRITE | (int)VB_QP_EX_WITH_FLUSH,
 };
 
 static void side_make(struct side *s, struct fixture *f, struct ibv_srq *srq)
@@ -88,6 +90,7 @@ static void attach(struct ibv_qp *qp, int fd, bool initiator, struct terms terms
 		.ord = PAIR_RD,
 		.stag_seed = qp->qp_num * 1000,
 		.extensions = terms.extensions,
+		.placement = terms.extensions,
 	};
 
 	assert_int_equal(aw_uqp_attach(avb_qp_uqp(qp), fd, &stream), 0);

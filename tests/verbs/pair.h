@@ -24,7 +24,7 @@ struct pair {
 	struct side b;
 };
 
-/* srq: what b receives from, or NULL. The two ends agreed to RFC 7306's operations. */
+/* srq: what b receives from, or NULL. The two ends agreed to all of docs/extensions.md. */
 void pair_make(struct pair *p, struct fixture *f, struct ibv_srq *srq);
 /* They did not; nor to CRCs. */
 void pair_make_plain(struct pair *p, struct fixture *f);

@@ -3,10 +3,13 @@
 // far.
 #include "pair.h"
 
+#include "verbs/newer.h"
+
 #include <string.h>
 
 enum {
-	ALL = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+	ALL = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+	      (int)VB_ACCESS_FLUSH,
 };
 
 static void grant(struct ibv_qp *qp, unsigned int access)

@@ -91,7 +91,7 @@ static void reg_dm_mr__zero_based_and_within(void **state)
 	assert_null(mr->addr);
 	assert_int_equal(mr->length, LENGTH - 4);
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, &mr, 4, 0),
-			 IBV_REREG_MR_ERR_INPUT);
+			 IBV_REREG_MR_ERR_CMD);
 	assert_int_equal(ibv_free_dm(dm), EBUSY);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(ibv_free_dm(dm), 0);

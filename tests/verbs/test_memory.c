@@ -2,6 +2,8 @@
 // PDs, parent domains and MRs.
 #include "fixture.h"
 
+#include "verbs/newer.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -199,7 +201,8 @@ static void reg_mr__access_flags(void **state)
 				    IBV_ACCESS_ZERO_BASED | IBV_ACCESS_REMOTE_READ,
 				    REMOTE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND,
 				    REMOTE | IBV_ACCESS_RELAXED_ORDERING,
-				    REMOTE | IBV_ACCESS_HUGETLB };
+				    REMOTE | IBV_ACCESS_HUGETLB,
+				    VB_ACCESS_FLUSH_GLOBAL };
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -255,16 +258,16 @@ static void rereg_mr__a_failure_leaves_it(void **state)
 	struct ibv_mr *mr = ibv_reg_mr(f->pd, memory, LENGTH, IBV_ACCESS_LOCAL_WRITE);
 	uint32_t lkey = mr->lkey;
 
-	assert_int_equal(ibv_rereg_mr(mr, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_rereg_mr(mr, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_CMD);
 	assert_int_equal(ibv_rereg_mr(mr, 1 << 3, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0),
 			 IBV_REREG_MR_ERR_INPUT);
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 				      IBV_ACCESS_REMOTE_WRITE),
-			 IBV_REREG_MR_ERR_INPUT);
+			 IBV_REREG_MR_ERR_CMD);
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, memory, SIZE_MAX,
 				      0),
-			 IBV_REREG_MR_ERR_INPUT);
+			 IBV_REREG_MR_ERR_CMD);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(mr->lkey, lkey);
 	assert_int_equal(mr->length, LENGTH);

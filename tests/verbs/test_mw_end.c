@@ -137,7 +137,7 @@ static void test_busy(struct pair *p, struct ibv_mw *mw)
 
 	assert_int_equal(ibv_dereg_mr(p->b.mr), EBUSY);
 	assert_int_equal(ibv_rereg_mr(p->b.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, access),
-			 IBV_REREG_MR_ERR_INPUT);
+			 IBV_REREG_MR_ERR_CMD);
 	assert_int_equal(errno, EBUSY);
 	window_expect_works(p, mw->rkey);
 	assert_int_equal(window_read(p, p->b.mr->rkey, AT, LEN), IBV_WC_SUCCESS);

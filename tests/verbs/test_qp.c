@@ -299,7 +299,8 @@ static void post_send__checks_each_wr(void **state)
 		{ { .opcode = IBV_WR_TSO }, EOPNOTSUPP },
 		/* IBV_WR_FLUSH of rdma-core 50 and newer. */
 		{ { .opcode = (enum ibv_wr_opcode)14 }, EOPNOTSUPP },
-		{ { .opcode = IBV_WR_ATOMIC_WRITE }, EOPNOTSUPP },
+		{ { .opcode = IBV_WR_ATOMIC_WRITE }, EINVAL },
+		{ { .opcode = IBV_WR_ATOMIC_WRITE, .num_sge = 1 }, EINVAL },
 		{ { .opcode = (enum ibv_wr_opcode)99 }, EINVAL },
 		{ { .opcode = IBV_WR_SEND }, 0 },
 		{ { .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_INLINE, .num_sge = 1 }, 0 },

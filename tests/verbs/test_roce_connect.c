@@ -6,7 +6,9 @@
 #include "net/progress/engine.h"
 #include "net/qp/rnr.h"
 #include "net/roce/qpn.h"
+#include "verbs/private.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +127,63 @@ static void post__before_the_peer_is_told(void **state)
 	assert_int_equal(event.event_type, IBV_EVENT_COMM_EST);
 	assert_ptr_equal(event.element.qp, t.b.qp);
 	ibv_ack_async_event(&event);
+	two_destroy(&t);
+}
+
+/* The event was raised for the peer's first FPDU, whoever's it was. */
+static bool heard_of(struct ibv_qp *ibv, uint32_t event)
+{
+	struct aw_uqp *qp = avb_qp_uqp(ibv);
+	bool heard;
+
+	pthread_mutex_lock(&qp->lock);
+	heard = qp->events_told & event && !qp->delivering;
+	pthread_mutex_unlock(&qp->lock);
+	return heard;
+}
+
+/* A connection is none of the peer's messages: only the first of these raises COMM_EST. */
+static void comm_est__of_a_message_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct ibv_async_event event;
+	struct two t;
+
+	two_make(&t, f);
+	walk_init(&t.b);
+	walker_recv(&t.b, 1);
+	walk_rtr(&t.b, &route, t.a.qp->qp_num);
+	walk(&t.a, &route, t.b.qp->qp_num);
+	while (!heard_of(t.b.qp, AW_UQP_READY))
+		continue;
+	assert_int_equal(ibv_get_async_event(f->context, &event), -1);
+	assert_int_equal(errno, EAGAIN);
+	walker_post(&t.a, IBV_WR_SEND, 1, NULL);
+	walker_received(&t.b, IBV_WC_SUCCESS);
+	event = async_wait(f->context);
+	assert_int_equal(event.event_type, IBV_EVENT_COMM_EST);
+	assert_ptr_equal(event.element.qp, t.b.qp);
+	ibv_ack_async_event(&event);
+	walker_sent(&t.a, IBV_WC_SUCCESS);
+	two_destroy(&t);
+}
+
+/* Both ends of this persona agree on atomic writes and flushes; one may be posted before that. */
+static void atomic_write__agreed_on(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct two t;
+
+	two_make(&t, f);
+	walk(&t.a, &route, t.b.qp->qp_num);
+	memcpy(t.a.memory, "abcdefgh", 8);
+	walker_post(&t.a, IBV_WR_ATOMIC_WRITE, 8, &t.b);
+	walk(&t.b, &route, t.a.qp->qp_num);
+	assert_int_equal(walker_sent(&t.a, IBV_WC_SUCCESS).opcode, IBV_WC_ATOMIC_WRITE);
+	assert_memory_equal(t.b.memory, "abcdefgh", 8);
+	assert_true(avb_qp_uqp(t.a.qp)->core.stream.placement);
 	two_destroy(&t);
 }
 
@@ -386,6 +445,8 @@ int main(int argc, char **argv)
 		WITH(connect__in_any_order),
 		WITH(connect__both_call),
 		WITH(post__before_the_peer_is_told),
+		WITH(comm_est__of_a_message_alone),
+		WITH(atomic_write__agreed_on),
 		WITH(bind_mw__before_the_peer_is_told),
 		WITH(read__depths_are_agreed_on),
 		WITH(self__send_write_and_read),

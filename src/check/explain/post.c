@@ -53,7 +53,7 @@ static bool explain_send_bytes(const struct aw_explain_queue *queue, const struc
 
 	for (int i = 0; wr->sg_list && i < wr->num_sge; i++)
 		bytes += wr->sg_list[i].length;
-	if (is_inline && !is_one_way && opcode != IBV_WR_TSO)
+	if (is_inline && !is_one_way && opcode != IBV_WR_TSO && opcode != IBV_WR_ATOMIC_WRITE)
 		aw_reason_set(
 			why,
 			"IBV_SEND_INLINE with %s: Sends and Writes alone carry bytes from the work request",
@@ -64,6 +64,8 @@ static bool explain_send_bytes(const struct aw_explain_queue *queue, const struc
 	else if (is_atomic && bytes != ATOMIC_LEN)
 		aw_reason_set(why, "an atomic operation returns 8 bytes, but its SGEs have %llu",
 			      bytes);
+	else if (opcode == IBV_WR_ATOMIC_WRITE && bytes != ATOMIC_LEN)
+		aw_reason_set(why, "an atomic write has 8 bytes, but its SGEs have %llu", bytes);
 	else if (bytes > MESSAGE_MAX)
 		aw_reason_set(why, "%llu bytes, but a message has 2147483648 (2 GiB) at most",
 			      bytes);

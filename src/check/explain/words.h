@@ -3,11 +3,8 @@
 #ifndef CHECK_EXPLAIN_WORDS_H
 #define CHECK_EXPLAIN_WORDS_H
 
+#include "check/base/newer.h"
 #include "check/explain/explain.h"
-
-/* Values that verbs.h has from rdma-core 47 on. */
-#define AW_NEWER_WR_FLUSH 14
-#define AW_NEWER_ACCESS_FLUSH (1 << 8 | 1 << 9) /* global, persistent */
 
 #define AW_ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 

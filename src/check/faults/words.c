@@ -2,6 +2,7 @@
 #include "check/faults/words.h"
 
 #include "base/array.h"
+#include "check/base/newer.h"
 #include "check/faults/near.h"
 
 #include <errno.h>
@@ -18,8 +19,11 @@ enum {
 	LOCAL_INV = 1u << 6,
 	RECV = 1u << 7,
 	RECV_IMM = 1u << 8,
+	ATOMIC_WRITE = 1u << 9,
+	FLUSH = 1u << 10,
 	ATOMIC = COMP_SWAP | FETCH_ADD,
-	REQUEST = SEND | WRITE | READ | ATOMIC, /* goes to the peer */
+	/* goes to the peer */
+	REQUEST = SEND | WRITE | READ | ATOMIC | ATOMIC_WRITE | FLUSH,
 	RECEIVE = RECV | RECV_IMM,
 	LOCAL = BIND_MW | LOCAL_INV,
 };
@@ -106,6 +110,8 @@ const struct aw_fault_word aw_fault_ops[] = {
 	{ "atomic", ATOMIC },
 	{ "comp_swap", COMP_SWAP },
 	{ "fetch_add", FETCH_ADD },
+	{ "atomic_write", ATOMIC_WRITE },
+	{ "flush", FLUSH },
 	{ "bind_mw", BIND_MW },
 	{ "local_inv", LOCAL_INV },
 	{ "recv", RECEIVE },
@@ -156,6 +162,8 @@ uint32_t aw_fault_op_bit(enum ibv_wc_opcode opcode)
 		{ IBV_WC_RDMA_READ, READ },
 		{ IBV_WC_COMP_SWAP, COMP_SWAP },
 		{ IBV_WC_FETCH_ADD, FETCH_ADD },
+		{ IBV_WC_ATOMIC_WRITE, ATOMIC_WRITE },
+		{ (enum ibv_wc_opcode)AW_NEWER_WC_FLUSH, FLUSH },
 		{ IBV_WC_BIND_MW, BIND_MW },
 		{ IBV_WC_LOCAL_INV, LOCAL_INV },
 		{ IBV_WC_RECV, RECV },
@@ -175,7 +183,7 @@ uint32_t aw_fault_status_ops(enum ibv_wc_status status)
 	switch (status) {
 	case IBV_WC_LOC_LEN_ERR:
 	case IBV_WC_LOC_PROT_ERR:
-		return REQUEST | RECEIVE;
+		return (REQUEST & ~FLUSH) | RECEIVE;
 	case IBV_WC_LOC_QP_OP_ERR:
 	case IBV_WC_WR_FLUSH_ERR:
 	case IBV_WC_FATAL_ERR:
@@ -190,7 +198,7 @@ uint32_t aw_fault_status_ops(enum ibv_wc_status status)
 	case IBV_WC_RESP_TIMEOUT_ERR:
 		return REQUEST;
 	case IBV_WC_REM_ACCESS_ERR:
-		return WRITE | READ | ATOMIC;
+		return WRITE | READ | ATOMIC | ATOMIC_WRITE | FLUSH;
 	case IBV_WC_RNR_RETRY_EXC_ERR:
 		return SEND | WRITE;
 	case IBV_WC_LOC_ACCESS_ERR:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // QPs and SRQs, and the posts to them.
+#include "check/base/newer.h"
 #include "check/explain/explain.h"
 #include "check/faults/faults.h"
 #include "check/hook/failure.h"
@@ -54,6 +55,18 @@ static struct ibv_qp_init_attr plain_attr(const struct ibv_qp_init_attr_ex *exte
 					  .sq_sig_all = extended->sq_sig_all };
 }
 
+/* A library that grants the operation has the slot. */
+static void flush_note(struct ibv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+{
+	struct aw_qp_shadow *shadow = aw_qp_get(qp);
+
+	if (!shadow)
+		return;
+	shadow->has_flush = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+			    attr->send_ops_flags & AW_NEWER_QP_EX_WITH_FLUSH;
+	aw_object_put(&shadow->object);
+}
+
 struct ibv_qp *aw_op_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	struct aw_context_shadow *device;
@@ -67,10 +80,12 @@ struct ibv_qp *aw_op_create_qp_ex(struct ibv_context *context, struct ibv_qp_ini
 	    aw_hook_may("ibv_create_qp_ex"))
 		qp = device->extended.create_qp_ex(context, attr);
 	plain = plain_attr(attr);
-	if (qp)
+	if (qp) {
 		aw_qp_add(qp, &plain);
-	else
+		flush_note(qp, attr);
+	} else {
 		qp_create_failed(context, &plain);
+	}
 	aw_object_put(&device->object);
 	aw_inside_leave();
 	return qp;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The extended interface of a QP: ibv_wr_start, the work requests and their setters, ibv_wr_complete.
+#include "check/base/newer.h"
 #include "check/explain/explain.h"
 #include "check/hook/light.h"
 #include "check/hook/ops.h"
@@ -7,6 +8,14 @@
 #include "check/model/post.h"
 
 #include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef void flush_fn(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+		      uint8_t type, uint8_t level);
+
+/* Where newer headers have wr_flush. */
+#define FLUSH_AT (offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(flush_fn *))
 
 /* The QP's shadow, which is there as long as its functions are replaced; the caller puts it. */
 static struct aw_qp_shadow *shadow_get(struct ibv_qp_ex *qp)
@@ -112,6 +121,34 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t re
 	aw_batch_remote(shadow->batch, rkey, remote_addr);
 	shadow->extended.wr_atomic_fetch_add(qp, rkey, remote_addr, add);
 	wr_end(shadow);
+}
+
+static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
+			    const void *atomic_wr)
+{
+	struct aw_qp_shadow *shadow = wr_begin(qp, IBV_WR_ATOMIC_WRITE);
+
+	aw_batch_remote(shadow->batch, rkey, remote_addr);
+	shadow->extended.wr_atomic_write(qp, rkey, remote_addr, atomic_wr);
+	wr_end(shadow);
+}
+
+static void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+		     uint8_t type, uint8_t level)
+{
+	struct aw_qp_shadow *shadow = wr_begin(qp, (enum ibv_wr_opcode)AW_NEWER_WR_FLUSH);
+
+	((flush_fn *)shadow->flush)(qp, rkey, remote_addr, len, type, level);
+	wr_end(shadow);
+}
+
+static void flush_hook(struct aw_qp_shadow *shadow, struct ibv_qp_ex *qp)
+{
+	flush_fn *const hook = wr_flush;
+	char *slot = (char *)qp + FLUSH_AT;
+
+	memcpy(&shadow->flush, slot, sizeof(shadow->flush));
+	memcpy(slot, &hook, sizeof(hook));
 }
 
 static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
@@ -263,6 +300,9 @@ void aw_hook_qp_ex(struct ibv_qp_ex *qp)
 		qp->wr_abort = wr_abort;
 		qp->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 		qp->wr_atomic_fetch_add = wr_atomic_fetch_add;
+		qp->wr_atomic_write = wr_atomic_write;
+		if (shadow->has_flush)
+			flush_hook(shadow, qp);
 		qp->wr_bind_mw = wr_bind_mw;
 		qp->wr_local_inv = wr_local_inv;
 		qp->wr_rdma_read = wr_rdma_read;

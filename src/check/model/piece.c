@@ -35,6 +35,8 @@ static const char *use_of(const struct aw_wr *wr)
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		return "an atomic";
+	case IBV_WR_ATOMIC_WRITE:
+		return "an atomic write";
 	default:
 		return "a Send";
 	}

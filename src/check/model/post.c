@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "check/model/post.h"
 
+#include "check/base/newer.h"
 #include "check/report/report.h"
 
 #include <inttypes.h>
@@ -22,6 +23,13 @@ static bool writes_memory(enum ibv_wr_opcode opcode)
 {
 	return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* max_rd_atomic bounds these together. */
+static bool is_answered(enum ibv_wr_opcode opcode)
+{
+	return writes_memory(opcode) || opcode == IBV_WR_ATOMIC_WRITE ||
+	       opcode == AW_NEWER_WR_FLUSH;
 }
 
 /* The QP or SRQ of a WR, and its PD. */
@@ -240,10 +248,10 @@ static void send_judge(struct aw_qp_shadow *qp, const struct ibv_send_wr *wr)
 	if (!(wr->send_flags & IBV_SEND_INLINE))
 		sges_judge(&(struct owner){ &qp->object, qp->pd }, wr->sg_list, wr->num_sge,
 			   qp->cap.max_send_sge, writes_memory(wr->opcode));
-	if (qp->has_rd_atomic && qp->rd_atomic == 0 && writes_memory(wr->opcode))
+	if (qp->has_rd_atomic && qp->rd_atomic == 0 && is_answered(wr->opcode))
 		rule_report(
 			qp, AW_RULE_RD_ATOMIC_EXCEEDED, "made here", &qp->object.made,
-			"a Read or an atomic is posted, but max_rd_atomic (ORD) of the QP is 0");
+			"a Read, an atomic or a flush is posted, but max_rd_atomic (ORD) of the QP is 0");
 }
 
 static struct aw_remote remote_of(const struct ibv_send_wr *wr)
@@ -254,6 +262,7 @@ static struct aw_remote remote_of(const struct ibv_send_wr *wr)
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 	case IBV_WR_RDMA_READ:
+	case IBV_WR_ATOMIC_WRITE:
 		remote.rkey = wr->wr.rdma.rkey;
 		remote.addr = wr->wr.rdma.remote_addr;
 		break;
@@ -267,6 +276,9 @@ static struct aw_remote remote_of(const struct ibv_send_wr *wr)
 	}
 	for (int i = 0; i < wr->num_sge; i++)
 		remote.length += wr->sg_list[i].length;
+	/* ibv_wr_atomic_write has no SGEs. */
+	if (wr->opcode == IBV_WR_ATOMIC_WRITE)
+		remote.length = sizeof(uint64_t);
 	return remote;
 }
 

@@ -37,6 +37,8 @@ struct aw_qp_shadow {
 	struct aw_object *srq; /* a reference, or NULL */
 	struct ibv_qp_cap cap;
 	bool is_all_signaled;
+	bool has_flush; /* created for ibv_wr_flush, whose slot Debian 12's struct ibv_qp_ex lacks */
+	void (*flush)(void); /* its own function for that, which a hook replaced */
 	struct ibv_qp_ex
 		extended; /* its own functions, which the hooks replaced; all 0 before ibv_qp_to_qp_ex */
 	struct aw_wr_batch *batch; /* from ibv_wr_start to ibv_wr_complete, or NULL */

@@ -143,6 +143,8 @@ static const char *request_name(enum ibv_wr_opcode opcode)
 {
 	if (opcode == IBV_WR_RDMA_READ)
 		return "a Read";
+	if (opcode == IBV_WR_ATOMIC_WRITE)
+		return "an atomic write";
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD
 		       ? "an atomic"
 		       : "a Write";

@@ -4,6 +4,7 @@
 #include "check/vary/like.h"
 
 #include "base/array.h"
+#include "check/base/newer.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,7 +20,9 @@
 #define IMMEDIATES (1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_RDMA_WRITE_WITH_IMM)
 #define ATOMICS (1u << IBV_WR_ATOMIC_CMP_AND_SWP | 1u << IBV_WR_ATOMIC_FETCH_AND_ADD)
 #define WINDOWS (1u << IBV_WR_LOCAL_INV | 1u << IBV_WR_BIND_MW)
-#define OPCODES_KNOWN (SENDS | ONE_SIDED | IMMEDIATES | ATOMICS | WINDOWS)
+/* None of these adapters has them. */
+#define PLACEMENT (1u << IBV_WR_ATOMIC_WRITE | 1u << AW_NEWER_WR_FLUSH)
+#define OPCODES_KNOWN (SENDS | ONE_SIDED | IMMEDIATES | ATOMICS | WINDOWS | PLACEMENT)
 
 static const struct aw_like adapters[] = {
 	/*
@@ -48,7 +51,7 @@ static const struct aw_like adapters[] = {
 		.max_res_rd_atom = 4194304,
 		.atomics = true,
 		.qp_types = RC | UC | UD | XRC | RAW,
-		.opcodes = OPCODES_KNOWN,
+		.opcodes = SENDS | ONE_SIDED | IMMEDIATES | ATOMICS | WINDOWS,
 		.completion = AW_LIKE_ACKED,
 	},
 	/*

@@ -39,6 +39,13 @@ static bool atomic(void *ctx, const struct aw_mr *mr, u8 *at, const struct rdmap
 	return awk_mr_atomic(mr, at, req, before);
 }
 
+/* Not agreed to (kmod/cm/policy.c), and no region here grants AW_ACCESS_FLUSH_PERSISTENT. */
+static enum aw_written write_back(void *ctx, const struct aw_mr *mr, u8 *at, size_t len,
+				  bool persistent)
+{
+	return persistent ? AW_UNWRITTEN : AW_WRITTEN;
+}
+
 static enum aw_error invalidate(void *ctx, u32 stag, bool by_peer)
 {
 	struct awk_qp *qp = ctx;
@@ -106,6 +113,8 @@ static u8 opcode_of(enum aw_op op)
 		return SIW_OP_REG_MR;
 	case AW_OP_CMP_SWAP: /* a malformed WR */
 	case AW_OP_FETCH_ADD:
+	case AW_OP_ATOMIC_WRITE: /* neither this nor the next can be posted */
+	case AW_OP_FLUSH:
 		return SIW_OP_WRITE;
 	}
 	return SIW_OP_WRITE;
@@ -182,6 +191,7 @@ const struct aw_ops awk_ops = {
 	.invalidate = invalidate,
 	.bind = bind_op,
 	.atomic = atomic,
+	.write_back = write_back,
 	.recv_take = recv_take,
 	.complete = complete_op,
 	.crc32c = crc32c_op,

@@ -58,7 +58,7 @@ int aw_policy_local(struct aw_mpa_local *local)
 	local->crc = policy.crc;
 	local->p2p = policy.p2p;
 	local->rtr = policy.rtr;
-	local->extensions = policy.extensions;
+	local->extensions = local->placement = policy.extensions;
 	local->large_fpdus = policy.large_fpdus;
 	local->host = host_path != OFF;
 	local->waits = true;

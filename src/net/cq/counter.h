@@ -51,7 +51,7 @@ static inline void aw_counter_add(struct aw_counter *counter, enum aw_wc_status 
 					  memory_order_relaxed);
 }
 
-/* The counter of a WR of the send queue; NULL: none, as for atomics and what is done on this host alone. */
+/* The counter of a WR of the send queue; NULL: none, as for atomics, flushes and what is done on this host alone. */
 static inline struct aw_counter *aw_counters_sent(const struct aw_counters *counters, enum aw_op op)
 {
 	switch (op) {
@@ -68,6 +68,8 @@ static inline struct aw_counter *aw_counters_sent(const struct aw_counters *coun
 	case AW_OP_BIND_MW:
 	case AW_OP_CMP_SWAP:
 	case AW_OP_FETCH_ADD:
+	case AW_OP_ATOMIC_WRITE:
+	case AW_OP_FLUSH:
 		break;
 	}
 	return NULL;

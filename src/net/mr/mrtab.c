@@ -69,7 +69,7 @@ static int check_memory(const struct aw_mr *mr)
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end;
 
 	aw_fault_watch();
-	if (mr->access & AW_ACCESS_ON_DEMAND)
+	if (mr->null || mr->access & AW_ACCESS_ON_DEMAND)
 		return 0;
 	/* No address, tagged offset or address of a whole page may wrap. */
 	if (mr->len > 0 && (mr->len - 1 > UINT64_MAX - mr->iova || mr->len > UINTPTR_MAX - page ||

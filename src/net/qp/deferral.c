@@ -160,8 +160,9 @@ bool aw_deferral_ack(struct aw_uqp *qp)
 		return false;
 	const struct aw_irq_entry *entry = aw_irq_head(core);
 
-	if (entry->atomic || entry->req.size != 0 || core->sq.next != core->sq.tail ||
-	    core->rtr_due || core->not_ready != core->not_ready_told || aw_ack_is_due(core))
+	if (entry->kind != AW_REQUEST_READ || entry->req.size != 0 ||
+	    core->sq.next != core->sq.tail || core->rtr_due ||
+	    core->not_ready != core->not_ready_told || aw_ack_is_due(core))
 		return false;
 	/* Each poll has to serve the QP: a poll of a CQ with many QPs serves only those that have bytes. */
 	if (!aw_serving_is_polled(&qp->serving) || a->epfd >= 0 || b->epfd >= 0)

@@ -19,6 +19,13 @@ static struct words words_of(uint32_t access)
 		return (struct words){ "write", "IBV_ACCESS_REMOTE_WRITE" };
 	if (access == AW_ACCESS_REMOTE_READ)
 		return (struct words){ "read", "IBV_ACCESS_REMOTE_READ" };
+	if (access == AW_ACCESS_FLUSH)
+		return (struct words){ "flush",
+				       "IBV_ACCESS_FLUSH_GLOBAL or IBV_ACCESS_FLUSH_PERSISTENT" };
+	if (access == AW_ACCESS_FLUSH_GLOBAL)
+		return (struct words){ "flush", "IBV_ACCESS_FLUSH_GLOBAL" };
+	if (access == AW_ACCESS_FLUSH_PERSISTENT)
+		return (struct words){ "flush", "IBV_ACCESS_FLUSH_PERSISTENT" };
 	return (struct words){ "atomic", "IBV_ACCESS_REMOTE_ATOMIC" };
 }
 

@@ -53,6 +53,7 @@ enum aw_uqp_event {
 	AW_UQP_DRAINED = 64, /* after aw_uqp_halt: the send WRs that were begun are complete */
 	AW_UQP_DELIVERED =
 		128, /* after aw_uqp_disconnect: the peer has ended its direction, too, or is silent */
+	AW_UQP_BEGUN = 256, /* the first message of the peer's program has arrived */
 };
 
 typedef void aw_uqp_fn(void *arg, uint32_t events);
@@ -168,6 +169,8 @@ struct aw_uqp {
 		bool starved; /* memory for a buffer was out; a deadline brings the next try */
 		bool retry_due; /* that deadline runs, or the one of net/qp/rnr.h */
 		bool starving_told; /* logged already */
+		/* the write-back that an answer waits for (net/mem/writeback.h), or 0 */
+		uint64_t written_back;
 		bool replied; /* in net/qp/replied.c's list; guarded by its lock, as is the entry */
 		TAILQ_ENTRY(aw_uqp) replied_entry;
 	};

@@ -20,6 +20,8 @@ void aw_uqp_note_events(struct aw_uqp *qp)
 		aw_replied_end(qp);
 		qp->events_due |= AW_UQP_READY;
 	}
+	if (core->peer_began)
+		qp->events_due |= AW_UQP_BEGUN;
 	if (qp->attached && (over || core->peer_closed))
 		qp->events_due |= AW_UQP_CLOSED;
 	if (qp->attached && !qp->leaves)

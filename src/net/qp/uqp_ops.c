@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The functions that the core calls: the region table, guarded copies, the queues and CQs of this
 // process.
+#include "base/log.h"
 #include "net/base/probe.h"
 #include "net/mem/guard.h"
 #include "net/mem/mapping.h"
+#include "net/mem/writeback.h"
 #include "net/mr/mrtab.h"
 #include "net/mr/mw.h"
 #include "net/qp/crc.h"
 #include "net/qp/refusal.h"
 #include "net/qp/rnr.h"
 #include "net/qp/uqp_io.h"
+#include "net/qp/uqp_sock.h"
+#include "ring/lock.h"
+
+#include <stdatomic.h>
+#include <string.h>
 
 #include <stdlib.h>
 
@@ -79,6 +86,54 @@ static bool atomic(void *ctx, const struct aw_mr *mr, uint8_t *at,
 	(void)mr;
 	(void)ctx;
 	return aw_guard_atomic(at, req, before);
+}
+
+static void on_written(uint32_t handle, uint64_t number, int err)
+{
+	struct aw_uqp *qp = aw_uqp_at(handle);
+
+	if (!qp)
+		return;
+	aw_lock(&qp->lock);
+	/* Any other number is of a stream that is over, or of a QP that is gone. */
+	if (qp->written_back == number) {
+		if (err)
+			aw_log(AW_LOG_ERROR,
+			       "qp 0x%x cannot keep the peer's persistent flush: msync %s", qp->qpn,
+			       strerror(err));
+		qp->written_back = 0;
+		aw_qp_written_back(&qp->core, !err);
+		aw_uqp_push(qp);
+	}
+	aw_uqp_unlock(qp);
+	aw_uqp_put(qp);
+}
+
+/* The processes of a host see what is placed. For the file a thread writes. */
+static enum aw_written write_back(void *ctx, const struct aw_mr *mr, uint8_t *at, size_t len,
+				  bool persistent)
+{
+	static _Atomic uint64_t numbers;
+	struct aw_uqp *qp = ctx;
+	struct aw_writeback what = {
+		.at = at, .len = len, .told = on_written, .handle = qp->handle
+	};
+	int err;
+
+	(void)mr;
+	if (!persistent)
+		return AW_WRITTEN;
+	aw_held(&qp->lock);
+	/* Relaxed: only the number matters. */
+	what.number = atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1;
+	err = aw_writeback_start(&what);
+	if (err) {
+		aw_log(AW_LOG_ERROR, "qp 0x%x cannot begin the peer's persistent flush: %s",
+		       qp->qpn, strerror(err));
+		return AW_UNWRITTEN;
+	}
+	qp->written_back = what.number;
+	return AW_WRITING;
 }
 
 static bool recv_take(void *ctx, struct aw_rwqe *recv)
@@ -174,6 +229,7 @@ const struct aw_ops aw_uqp_ops = {
 	.invalidate = invalidate,
 	.bind = bind,
 	.atomic = atomic,
+	.write_back = write_back,
 	.recv_take = recv_take,
 	.xrc_take = xrc_take,
 	.xrc_has_pd = xrc_has_pd,

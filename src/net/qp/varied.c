@@ -202,6 +202,13 @@ static bool atomic(void *ctx, const struct aw_mr *mr, uint8_t *at,
 	return aw_uqp_ops.atomic(ctx, mr, at, req, before);
 }
 
+static enum aw_written write_back(void *ctx, const struct aw_mr *mr, uint8_t *at, size_t len,
+				  bool persistent)
+{
+	place_held_of(ctx);
+	return aw_uqp_ops.write_back(ctx, mr, at, len, persistent);
+}
+
 static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 {
 	place_held_of(ctx);
@@ -238,6 +245,7 @@ static void make_tables(void)
 	varied_ops.invalidate = invalidate;
 	varied_ops.bind = bind;
 	varied_ops.atomic = atomic;
+	varied_ops.write_back = write_back;
 	varied_ops.complete = complete;
 	varied_host = aw_carrier_host;
 	varied_host.receive = receive_host;

@@ -285,6 +285,7 @@ static int attach_mirror(struct aw_rc *rc, int fd) AW_REQUIRES(rc->lock)
 		.ord = aw_rc_depth(rc->told.ird),
 		.extensions = true,
 		.large_fpdus = true,
+		.placement = true,
 	};
 
 	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) != 0)

@@ -102,6 +102,15 @@ static void look_for_lid(struct aw_uqp *qp, const struct aw_swqe *wqe) AW_REQUIR
 		       qp->qpn, wqe->stag);
 }
 
+/* The bytes that the kernel reads for a span, which is not longer than a datagram. */
+static struct iovec iovec_of(const struct aw_span *span)
+{
+	static const uint8_t zeros[UD_PAYLOAD_MAX];
+	bool null = span->mr && span->mr->null;
+
+	return (struct iovec){ null ? (void *)zeros : span->p, span->len };
+}
+
 static enum ud_outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
 				 const struct aw_spans *spans) AW_REQUIRES(qp->lock)
 {
@@ -114,7 +123,7 @@ static enum ud_outcome hand_over(struct aw_uqp *qp, const struct aw_swqe *wqe,
 	header(qp, wqe, &hdr);
 	ud_build(&hdr, octets);
 	for (unsigned int i = 0; i < spans->count; i++)
-		iov[1 + i] = (struct iovec){ spans->at[i].p, spans->at[i].len };
+		iov[1 + i] = iovec_of(&spans->at[i]);
 	err = aw_udsock_send(qp->ud->sock, ah_of(wqe), aw_qpn_port(wqe->stag), iov,
 			     1 + spans->count);
 	if (err == EAGAIN)
