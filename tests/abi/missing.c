@@ -248,6 +248,31 @@ static void try_ethernet(void)
 	report("ibv_modify_qp_rate_limit", ibv_modify_qp_rate_limit(qp, &rate_attr));
 }
 
+/* Another handle of a target QP of the domain, if there is a domain. Returns its errno. */
+static int xrc_qp_open(struct ibv_xrcd *xrcd)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+		.xrcd = xrcd,
+	};
+	struct ibv_qp *target = xrcd ? ibv_create_qp_ex(context, &attr) : NULL;
+	struct ibv_qp_open_attr open_attr = {
+		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE,
+		.qp_num = target ? target->qp_num : 2,
+		.xrcd = xrcd,
+		.qp_type = IBV_QPT_XRC_RECV,
+	};
+	struct ibv_qp *opened = ibv_open_qp(context, &open_attr);
+	int err = opened ? 0 : errno;
+
+	if (opened)
+		ibv_destroy_qp(opened);
+	if (target)
+		ibv_destroy_qp(target);
+	return err;
+}
+
 static void try_xrc(void)
 {
 	struct ibv_xrcd_init_attr xrcd_attr = {
@@ -255,15 +280,12 @@ static void try_xrc(void)
 		.fd = -1,
 		.oflags = 0100, // O_CREAT
 	};
-	struct ibv_qp_open_attr open_attr = { .qp_num = 2, .qp_type = IBV_QPT_XRC_RECV };
 	struct ibv_xrcd *xrcd = ibv_open_xrcd(context, &xrcd_attr);
 
 	report("ibv_open_xrcd", xrcd ? 0 : errno);
-	if (xrcd) {
+	report("ibv_open_qp", xrc_qp_open(xrcd));
+	if (xrcd)
 		ibv_close_xrcd(xrcd);
-		return;
-	}
-	report("ibv_open_qp", ibv_open_qp(context, &open_attr) ? 0 : errno);
 }
 
 /* A vendor's options between two of its adapters. */

@@ -22,7 +22,7 @@ static struct aw_mpa_local draw_local(struct bytes *b)
 		.ord = bits & 0x80 ? bytes_u16(b) & MPA_IRD_ORD_NONE : bytes_u8(b),
 		.extensions = ird & 1,
 		.large_fpdus = (enum aw_large_fpdus)(ird >> 3 & 3) % 3,
-		.waits = ird & 8,
+		.waits = ird & 2,
 		.placement = ird & 2,
 		.ird_ord_ulp = (ird & 6) == 6,
 	};
@@ -127,7 +127,7 @@ static void check_pair(struct bytes *b)
 	FUZZ_CHECK(mpa_parse(buf, len, &frame, &used) == MPA_PARSE_OK && used == len);
 	if (aw_mpa_on_request(&second, &frame, &far) != AW_SETUP_OK)
 		return;
-	FUZZ_CHECK(far.waits == (far.extensions && first.waits && second.waits));
+	FUZZ_CHECK(far.waits == (far.placement && first.waits && second.waits));
 	len = aw_mpa_wait(buf);
 	FUZZ_CHECK(mpa_parse(buf, len, &frame, &used) == MPA_PARSE_OK && used == len);
 	FUZZ_CHECK(!far.waits || aw_mpa_is_wait(&first, &frame));

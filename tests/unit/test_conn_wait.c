@@ -47,7 +47,7 @@ static struct aw_mpa_local patient(void)
 {
 	struct aw_mpa_local local = scene_enhanced;
 
-	local.extensions = local.waits = true;
+	local.extensions = local.placement = local.waits = true;
 	return local;
 }
 
@@ -182,7 +182,7 @@ static void responder__says_every_five_seconds_that_it_lives(void **state)
 		tcp_recv(s->peer, octets, sizeof(octets));
 		assert_memory_equal(octets, wait_frame, sizeof(octets));
 	}
-	accept_request(s, MPA_FLAG_CRC | MPA_FLAG_ENHANCED | MPA_FLAG_EXT_AGREE);
+	accept_request(s, MPA_FLAG_CRC | MPA_FLAG_ENHANCED | MPA_FLAG_PLACEMENT_AGREE);
 }
 
 static _Atomic uint32_t rounds;
@@ -227,7 +227,7 @@ static void responder__stops_at_the_bound(void **state)
 		await_round();
 	tcp_recv(s->peer, octets, sizeof(octets));
 	assert_silent(s);
-	accept_request(s, MPA_FLAG_CRC | MPA_FLAG_ENHANCED | MPA_FLAG_EXT_AGREE);
+	accept_request(s, MPA_FLAG_CRC | MPA_FLAG_ENHANCED | MPA_FLAG_PLACEMENT_AGREE);
 }
 
 static void stranger(struct scene *s, bool extensions, uint8_t flags, uint8_t reply)

@@ -40,8 +40,8 @@ static void aw_mpa_wait__when_both_have_them(void **state)
 
 		a.extensions = i & 1;
 		b.extensions = i & 2;
-		a.waits = i & 4;
-		b.waits = i & 8;
+		a.waits = a.placement = i & 4;
+		b.waits = b.placement = i & 8;
 		size_t len = aw_mpa_request(&a, NULL, 0, buf);
 
 		assert_int_equal(buf[16] & 0x06, !a.extensions ? 0 : a.waits ? 0x06 : 0x04);
@@ -85,10 +85,10 @@ static void aw_mpa_is_wait__only_that_frame(void **state)
 		struct aw_mpa_local local = usual, old = plain;
 
 		assert_false(aw_mpa_is_wait(&local, &frame));
-		local.extensions = local.waits = true;
+		local.extensions = local.placement = local.waits = true;
 		assert_int_equal(aw_mpa_is_wait(&local, &frame), cases[i].wait);
 		/* A Request of revision 1 has not said that it takes them. */
-		old.extensions = old.waits = true;
+		old.extensions = old.placement = old.waits = true;
 		assert_false(aw_mpa_is_wait(&old, &frame));
 	}
 }
