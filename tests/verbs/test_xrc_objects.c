@@ -424,17 +424,18 @@ static void open_xrcd__tells_of_another_process(void **state)
 	assert_true(child_is_told(fd));
 	/* The child of a fork before the close does not hold it. */
 	int ends[2];
+	char c = 0;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	pid_t sleeper = fork();
 
 	if (sleeper == 0) {
-		char c;
-
 		close(ends[0]);
-		_exit(read(ends[1], &c, 1) == 0 ? 0 : 1);
+		_exit(write(ends[1], &c, 1) == 1 && read(ends[1], &c, 1) == 0 ? 0 : 1);
 	}
 	close(ends[1]);
+	/* Until the child runs it has all that the parent has. */
+	assert_int_equal(read(ends[0], &c, 1), 1);
 	assert_int_equal(ibv_close_xrcd(xrcd), 0);
 	assert_false(child_is_told(fd));
 	close(ends[0]);
