@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "core/ending.h"
 
+#include "core/rnr_wait.h"
+
 #define MS_NS 1000000ull
 
 void aw_ending_expire(struct aw_ending *ending, struct aw_qp *qp, uint64_t now_ns)
@@ -22,7 +24,7 @@ unsigned int aw_ending_follow(struct aw_ending *ending, struct aw_qp *qp, bool i
 	if (!ending->begun && (closing || qp->state == AW_QP_TERMINATE)) {
 		ending->begun = true;
 		ending->deadline_ns = now_ns + (closing ? AW_CLOSE_MS : AW_TERMINATE_MS) * MS_NS;
-		qp->rnr_holds = false; /* a receive posted now would be flushed */
+		aw_rnr_wait_end(qp);
 		steps |= AW_ENDING_BEGUN;
 	}
 	if (ending->begun && is_sent && aw_qp_tx_finished(qp)) {

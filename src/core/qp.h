@@ -181,6 +181,7 @@ struct aw_qp {
 	bool sq_halts; /* set by the driver at any time: WRs that are not begun wait */
 	/* set by the driver at any time: a message without a receive waits for one */
 	bool rnr_holds;
+	bool rnr_over; /* it does not, because the time of one is over: core/rnr_wait.h */
 	/* set by the driver at any time: the rights of any peer (enum aw_access) */
 	uint32_t remote_access;
 	uint32_t irq_capacity;

@@ -7,6 +7,7 @@ void aw_rnr_wait_begin(struct aw_rnr_wait *wait, struct aw_qp *qp)
 {
 	wait->msn = UINT64_MAX;
 	qp->rnr_holds = true;
+	qp->rnr_over = false;
 }
 
 void aw_rnr_wait_try(struct aw_rnr_wait *wait, struct aw_qp *qp, uint32_t patience_ms,
@@ -17,6 +18,7 @@ void aw_rnr_wait_try(struct aw_rnr_wait *wait, struct aw_qp *qp, uint32_t patien
 		wait->since_ns = now_ns;
 	} else if (patience_ms && now_ns - wait->since_ns >= patience_ms * MS_NS) {
 		qp->rnr_holds = false;
+		qp->rnr_over = true;
 	}
 }
 

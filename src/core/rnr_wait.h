@@ -36,6 +36,19 @@ static inline bool aw_rnr_wait_holds(const struct aw_qp *qp)
 void aw_rnr_wait_try(struct aw_rnr_wait *wait, struct aw_qp *qp, uint32_t patience_ms,
 		     uint64_t now_ns);
 
+/* Called when a message has found its receive, perhaps in its last try: others may wait again. */
+static inline void aw_rnr_wait_found(struct aw_qp *qp)
+{
+	qp->rnr_holds |= qp->rnr_over;
+	qp->rnr_over = false;
+}
+
+/* Called when the stream ends: a receive posted now would be flushed. */
+static inline void aw_rnr_wait_end(struct aw_qp *qp)
+{
+	qp->rnr_holds = qp->rnr_over = false;
+}
+
 /* The time until the next try, if no receive is posted before. */
 uint32_t aw_rnr_wait_retry_ms(const struct aw_rnr_wait *wait, uint64_t now_ns);
 

@@ -4,6 +4,7 @@
 #ifndef CORE_RX_PARTS_H
 #define CORE_RX_PARTS_H
 
+#include "core/rnr_wait.h"
 #include "core/span.h"
 #include "core/xrc.h"
 
@@ -29,10 +30,12 @@ static inline enum aw_error aw_rx_check(const struct aw_qp *qp, const struct aw_
 /* Takes the next receive: one that a dropped message has left, else the oldest of the queue. */
 static inline bool aw_rx_recv_take(struct aw_qp *qp)
 {
-	bool kept = qp->rx_send.kept;
+	bool taken = qp->rx_send.kept || qp->ops->recv_take(qp->ctx, &qp->rx_send.recv);
 
 	qp->rx_send.kept = false;
-	return kept || qp->ops->recv_take(qp->ctx, &qp->rx_send.recv);
+	if (taken)
+		aw_rnr_wait_found(qp);
+	return taken;
 }
 
 /*
@@ -41,13 +44,18 @@ static inline bool aw_rx_recv_take(struct aw_qp *qp)
  */
 static inline enum aw_error aw_xrc_recv_take(struct aw_qp *qp, uint32_t srqn)
 {
+	enum aw_error err;
+
 	switch (qp->xrc) {
 	case AW_XRC_NONE:
 		break;
 	case AW_XRC_INITIATOR:
 		return AW_E_RDMAP_OPCODE;
 	case AW_XRC_TARGET:
-		return qp->ops->xrc_take(qp->ctx, srqn, &qp->rx_send.recv, &qp->recv_pd);
+		err = qp->ops->xrc_take(qp->ctx, srqn, &qp->rx_send.recv, &qp->recv_pd);
+		if (!err)
+			aw_rnr_wait_found(qp);
+		return err;
 	}
 	return aw_rx_recv_take(qp) ? AW_OK : AW_E_DDP_NO_BUFFER;
 }

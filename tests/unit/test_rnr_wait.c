@@ -56,6 +56,26 @@ static void rnr_wait_try__at_msn_0(void **state)
 	assert_false(aw_rnr_wait_holds(&qp));
 }
 
+/* The last try of a message finds its receive: the next message has the whole time as well. But not once the stream ends. */
+static void rnr_wait_found__in_the_last_try(void **state)
+{
+	struct aw_qp qp = { .state = AW_QP_RTS, .rx_held = 20 };
+	struct aw_rnr_wait wait;
+
+	(void)state;
+	aw_rnr_wait_begin(&wait, &qp);
+	aw_rnr_wait_try(&wait, &qp, 10, 0);
+	aw_rnr_wait_try(&wait, &qp, 10, 10 * MS_NS);
+	assert_false(qp.rnr_holds);
+	aw_rnr_wait_found(&qp);
+	assert_true(qp.rnr_holds);
+	aw_rnr_wait_try(&wait, &qp, 10, 20 * MS_NS);
+	assert_false(qp.rnr_holds);
+	aw_rnr_wait_end(&qp);
+	aw_rnr_wait_found(&qp);
+	assert_false(qp.rnr_holds);
+}
+
 static void rnr_wait_try__for_ever(void **state)
 {
 	struct aw_qp qp = { .state = AW_QP_RTS, .rx_held = 20 };
@@ -99,6 +119,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rnr_wait_try__each_message_has_the_whole_time),
 		cmocka_unit_test(rnr_wait_try__at_msn_0),
+		cmocka_unit_test(rnr_wait_found__in_the_last_try),
 		cmocka_unit_test(rnr_wait_try__for_ever),
 		cmocka_unit_test(rnr_wait_holds__table),
 	};

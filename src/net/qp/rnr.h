@@ -28,14 +28,7 @@ static inline void aw_rnr_begin(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 /* A stream that closes here may not: a receive posted now would be flushed. */
 static inline void aw_rnr_end(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
-	qp->core.rnr_holds = false;
-}
-
-/* Called when a message has found a receive: UC has time again for the next one that finds none. */
-static inline void aw_rnr_found(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
-{
-	if (qp->attr.uc && qp->core.state == AW_QP_RTS && !qp->leaves)
-		qp->core.rnr_holds = true;
+	aw_rnr_wait_end(&qp->core);
 }
 
 /* True while a message waits. */

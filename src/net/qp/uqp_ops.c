@@ -10,15 +10,13 @@
 #include "net/mr/mw.h"
 #include "net/qp/crc.h"
 #include "net/qp/refusal.h"
-#include "net/qp/rnr.h"
 #include "net/qp/uqp_io.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/lock.h"
 
 #include <stdatomic.h>
-#include <string.h>
-
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * Every message that the peer's program sends calls a function that calls this one, so that
@@ -141,12 +139,7 @@ static bool recv_take(void *ctx, struct aw_rwqe *recv)
 	struct aw_uqp *qp = ctx;
 
 	touch(qp);
-	aw_held(&qp->lock);
-	bool taken = qp->attr.srq ? aw_srq_take(qp->attr.srq, recv) : aw_rq_take(&qp->rq, recv);
-
-	if (taken)
-		aw_rnr_found(qp);
-	return taken;
+	return qp->attr.srq ? aw_srq_take(qp->attr.srq, recv) : aw_rq_take(&qp->rq, recv);
 }
 
 static enum aw_error xrc_take(void *ctx, uint32_t srqn, struct aw_rwqe *recv, const void **pd)
