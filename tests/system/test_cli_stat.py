@@ -235,7 +235,7 @@ SIZE = HEAD + ROW * ROWS + (64 << 10) + (16 << 20)  # the ring of a capture lies
 SEALS = 0x2 | 0x4  # shrink, grow
 
 
-def head(magic=0x5441545357594E41, layout=3, end=2):
+def head(magic=0x5441545357594E41, layout=4, end=2):
     return "0:" + struct.pack("=QIIIIQQQ", magic, layout, end, 0, 0, 0, 0, 0).hex()
 
 
