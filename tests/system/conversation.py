@@ -20,6 +20,8 @@ LENGTHS = {iwarp.READ_REQUEST: 28, iwarp.IMMEDIATE: 8, iwarp.IMMEDIATE_SE: 8,
            iwarp.ATOMIC_REQUEST: 52, iwarp.ATOMIC_RESPONSE: 12}
 INVALIDATING = (iwarp.SEND_INVALIDATE, iwarp.SEND_SE_INVALIDATE)
 VERSIONS = (1, 0x40)  # DDP's two bits, RDMAP's upper two
+MARKED_WRITE = (iwarp.WRITE, (1, 0x50))  # docs/extensions.md
+ANSWERS = (iwarp.READ_RESPONSE, iwarp.ATOMIC_RESPONSE)
 
 
 def has_header(fpdu):
@@ -102,6 +104,7 @@ class Conversation:
         for direction in self.directions:
             found += framing_problems(direction, self.crc_on)
             found += segment_problems(direction)
+            found += mark_problems(direction)
             found += order_problems(direction)
         return found
 
@@ -156,13 +159,33 @@ def segment_problems(direction):
         if (segment.tagged, segment.qn) != (queue is None, queue):
             yield f"opcode {segment.opcode} on queue {segment.qn}"
         control = fpdu.ulpdu[0] & 0x3F, fpdu.ulpdu[1] & 0xF0
-        if control != VERSIONS:
+        if control != VERSIONS and (segment.opcode, control) != MARKED_WRITE:
             yield f"versions or reserved bits {control}"
         wanted = LENGTHS.get(segment.opcode, len(segment.payload))
         if len(segment.payload) != wanted:
             yield f"opcode {segment.opcode} of {len(segment.payload)} octets"
         if not segment.tagged and segment.stag and segment.opcode not in INVALIDATING:
             yield f"opcode {segment.opcode} with an STag to invalidate"
+
+
+def mark_problems(direction):
+    """docs/extensions.md: the segments of a Write that an Immediate completes are marked, and no others."""
+    marked, last = set(), False
+    for fpdu, segment in zip(direction.fpdus, direction.segments()):
+        if segment.opcode == iwarp.WRITE:
+            if last and True in marked:
+                yield "a Write is marked that no Immediate completes"
+            marked = (set() if last else marked) | {bool(fpdu.ulpdu[1] & 0x10)}
+            last = segment.last
+        elif segment.opcode in (iwarp.IMMEDIATE, iwarp.IMMEDIATE_SE):
+            completes = segment.payload[4:] not in (bytes(4), b"\xff" * 4)
+            if completes and marked != {True}:
+                yield "a Write that an Immediate completes is not marked"
+            marked = set() if completes else marked
+        elif segment.opcode not in ANSWERS:
+            if True in marked:
+                yield "a Write is marked that no Immediate completes"
+            marked = set()
 
 
 def order_problems(direction):

@@ -136,8 +136,8 @@ def test_private_extension_flags(start, wire, port, server, client):
 
 
 @pytest.mark.parametrize("wire", ["lo"], indirect=True)
-@pytest.mark.parametrize("server, client", [("on", "on"), ("on", "off"), ("off", "on"), ("off", "any"), ("off", "off")])
-@pytest.mark.parametrize("extensions", ["on", "off"])
+@pytest.mark.parametrize("server, client, extensions", [("on", "on", "on"), ("off", "any", "on"), ("on", "on", "off"),
+                                                        ("on", "off", "off"), ("off", "on", "off")])
 def test_flags_of_large_fpdus(start, wire, port, server, client, extensions):
     both = (server, client) == ("on", "on")
     one = exchange(start, wire, port, [f"extensions={extensions},large_fpdus={end}" for end in (server, client)])
