@@ -2,9 +2,11 @@
 // Atomic writes and flushes as a program posts them, and what comes of them. ibv_wr_flush is not in Debian 12's
 // headers, so its slot is called as newer ones do.
 #define _GNU_SOURCE // memfd_create
+#include "../lib/until.h"
 #include "pair.h"
 
 #include "net/qp/uqp.h"
+#include "ring/lock.h"
 #include "verbs/newer.h"
 #include "verbs/private.h"
 
@@ -402,6 +404,17 @@ static void flush__persistent_memory_gone(void **state)
 }
 
 /* The end that writes back may destroy its QP meanwhile. */
+static bool peer_is_ready(const struct pair *p)
+{
+	struct aw_uqp *uqp = avb_qp_uqp(p->b.qp);
+	bool is_ready;
+
+	aw_lock(&uqp->lock);
+	is_ready = uqp->core.peer_ready;
+	aw_unlock(&uqp->lock);
+	return is_ready;
+}
+
 static void flush__persistent_and_destroy(void **state)
 {
 	struct fixture *f = *state;
@@ -424,8 +437,7 @@ static void flush__persistent_and_destroy(void **state)
 
 		assert_int_equal(flush(&p, &whole), 0);
 		if (i % 2)
-			while (!avb_qp_uqp(p.b.qp)->core.peer_ready)
-				continue;
+			until(peer_is_ready(&p));
 		assert_int_equal(ibv_destroy_qp(p.b.qp), 0);
 		p.b.qp = qp_make(f);
 		assert_int_equal(ibv_dereg_mr(mr), 0);
