@@ -10,6 +10,7 @@
 #include "net/base/policy.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,6 +172,13 @@ bool aw_launch_find(const char *name, int mode, char path[PATH_MAX])
 		dirs = end + 1;
 	} while (*end);
 	return false;
+}
+
+int aw_launch_open(const char *name, char path[PATH_MAX])
+{
+	if (!aw_launch_find(name, X_OK, path))
+		return -1;
+	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); // a FIFO does not wait for its writer
 }
 
 static int explain_exec_error(const char *who, const char *name, int error)

@@ -45,6 +45,8 @@ __attribute__((warn_unused_result)) bool aw_launch_preload(const char *who, cons
 
 // Writes the path of the program: of one in PATH, the first for which access(2) grants the mode. False when there is none.
 bool aw_launch_find(const char *name, int mode, char path[PATH_MAX]);
+// Opens the program that would be executed to read it, and writes its path. -1 when there is none, or it cannot be read.
+int aw_launch_open(const char *name, char path[PATH_MAX]);
 
 // Becomes the program, or prints why not and returns the exit status.
 int aw_launch_exec(const struct launch *launch, char **command);

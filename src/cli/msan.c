@@ -5,7 +5,6 @@
 #include "cli/elf.h"
 #include "cli/launch.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,10 +22,8 @@ bool aw_cli_msan_is_in(const char *program)
 	char path[PATH_MAX];
 	bool is_in = false;
 	struct elf elf;
-	int fd = -1;
+	int fd = aw_launch_open(program, path);
 
-	if (aw_launch_find(program, X_OK, path))
-		fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	if (aw_elf_read(fd, &elf))

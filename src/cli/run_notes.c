@@ -9,7 +9,6 @@
 #include "cli/launch.h"
 #include "cli/preload.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -62,7 +61,7 @@ void aw_run_notes(const char *who, const char *program)
 	char path[PATH_MAX], list[PATH_MAX];
 	const char *where;
 	struct elf elf;
-	int fd = -1;
+	int fd;
 
 	if (aw_preload_find(path, &where))
 		fprintf(stderr,
@@ -72,8 +71,7 @@ void aw_run_notes(const char *who, const char *program)
 			who, where, path);
 
 	// A program that was not found, or is no file, is the exec's to refuse.
-	if (aw_launch_find(program, X_OK, path))
-		fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	fd = aw_launch_open(program, path);
 	if (fd < 0)
 		return;
 	if (!aw_elf_read(fd, &elf))

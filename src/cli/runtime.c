@@ -7,7 +7,6 @@
 #include "cli/elf.h"
 #include "cli/launch.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,10 +45,8 @@ static bool find_needed(const char *program, char runtime[PATH_MAX])
 	char path[PATH_MAX];
 	bool is_found = false;
 	struct elf elf;
-	int fd = -1;
+	int fd = aw_launch_open(program, path);
 
-	if (aw_launch_find(program, X_OK, path))
-		fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	if (aw_elf_read(fd, &elf))
