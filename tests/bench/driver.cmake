@@ -4,7 +4,6 @@ if(AW_SANITIZE)
 	return()
 endif()
 
-find_program(AW_PYTEST pytest-3)
 if(NOT AW_PYTEST)
 	message(STATUS "pytest-3 (python3-pytest) not found: no tests of the bench driver")
 	return()
@@ -15,7 +14,7 @@ file(GLOB driver_tests RELATIVE "${CMAKE_CURRENT_LIST_DIR}" CONFIGURE_DEPENDS
 foreach(file ${driver_tests})
 	string(REGEX REPLACE "^test_(.*)\\.py$" "\\1" name "${file}")
 	add_test(NAME bench.${name}
-		COMMAND ${AW_PYTEST} -q -rs -p no:cacheprovider "${CMAKE_CURRENT_LIST_DIR}/${file}")
+		COMMAND ${AW_PYTEST_RUN} "${CMAKE_CURRENT_LIST_DIR}/${file}")
 	set(cost 0)
 	if(name MATCHES "^driver_(run|continue|study_programs)$") # of the whole suite's last tests: it would run alone at the end
 		set(cost 60)
