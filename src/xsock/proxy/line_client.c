@@ -236,6 +236,14 @@ static struct aw_line *begin_record(const struct line_client *client)
 	return line;
 }
 
+/* Whether the peer has ended its stream: all its bytes are there. */
+static bool has_ended(int tcp)
+{
+	struct pollfd end = { .fd = tcp, .events = POLLRDHUP };
+
+	return poll(&end, 1, 0) == 1;
+}
+
 static struct aw_line *client_become(struct aw_line *line)
 {
 	struct line_client *client = client_of(line);
@@ -244,9 +252,11 @@ static struct aw_line *client_become(struct aw_line *line)
 	enum aw_first_bytes asked = AW_FIRST_BYTES_MORE;
 	size_t missing;
 	ssize_t got;
+	bool is_all;
 
 	if (client->error || client->ended)
 		return NULL;
+	is_all = has_ended(client->tcp);
 	got = recv(client->tcp, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 	if (got > 0)
 		asked = aw_first_bytes_judge(bytes, (size_t)got, &missing);
@@ -268,6 +278,8 @@ static struct aw_line *client_become(struct aw_line *line)
 		client->ended = got == 0;
 		if (got < 0 && errno != EAGAIN)
 			client->error = errno;
+		else if (got > 0 && is_all)
+			client->error = EPROTO;
 		break;
 	}
 	return next;
