@@ -86,10 +86,10 @@ struct aw_ops {
 
 	/*
 	 * Memory of len octets for a stash (core/stash.h), aligned as an allocator's; NULL when there is none. put gives it
-	 * back. Called only where the driver has set qp->keeps, so that a driver which never does may leave both out.
+	 * back, with the len that it was got with. Called only where the driver has set qp->keeps, so that a driver which never does may leave both out.
 	 */
 	void *(*stash_get)(void *ctx, size_t len);
-	void (*stash_put)(void *ctx, void *memory);
+	void (*stash_put)(void *ctx, void *memory, size_t len);
 
 	/*
 	 * Called for a QP with tells_each where a WR of its SQ completes, also for an unsignalled one, of which complete is not

@@ -111,13 +111,15 @@ static void drop_first(struct aw_qp *qp)
 	struct aw_stash *stash = &qp->stash;
 	struct aw_stash_chunk *chunk = stash->first;
 
+	size_t size = sizeof(*chunk) + chunk->size;
+
 	stash->first = chunk->next;
-	stash->octets -= sizeof(*chunk) + chunk->size;
+	stash->octets -= size;
 	if (!stash->first) {
 		stash->last = NULL;
 		qp->not_ready = false;
 	}
-	qp->ops->stash_put(qp->ctx, chunk);
+	qp->ops->stash_put(qp->ctx, chunk, size);
 }
 
 void aw_stash_pop(struct aw_qp *qp)

@@ -39,7 +39,7 @@ struct harness {
 	size_t staged; /* octets fed and not used: a half FPDU, or a message that is held and what follows */
 	uint32_t posted, completed; /* WRs: all are signalled */
 	uint32_t taken, received;
-	uint32_t chunks; /* of the stash */
+	size_t stashed; /* octets of the stash's chunks */
 	uint8_t pd;
 	uint8_t *arena;
 	uint8_t *octets; /* those that are staged */
@@ -216,16 +216,16 @@ static void *stash_get(void *ctx, size_t len)
 	void *chunk = bytes_u8(&h->answers) % 8 == 7 ? NULL : malloc(len);
 
 	FUZZ_CHECK(h->qp.keeps);
-	h->chunks += chunk != NULL;
+	h->stashed += chunk ? len : 0;
 	return chunk;
 }
 
-static void stash_put(void *ctx, void *chunk)
+static void stash_put(void *ctx, void *chunk, size_t len)
 {
 	struct harness *h = ctx;
 
-	FUZZ_CHECK(h->chunks > 0);
-	h->chunks--;
+	FUZZ_CHECK(h->stashed >= len);
+	h->stashed -= len;
 	free(chunk);
 }
 
@@ -407,7 +407,7 @@ static void use_once(struct harness *h)
 	h->staged -= used;
 	memmove(h->octets, h->octets + used, h->staged);
 	FUZZ_CHECK(h->qp.stash.octets <= AW_STASH_MAX);
-	FUZZ_CHECK((h->chunks > 0) == !aw_stash_is_empty(&h->qp.stash));
+	FUZZ_CHECK((h->stashed > 0) == !aw_stash_is_empty(&h->qp.stash));
 	/* What is held is whole, and only where the driver asked for it. */
 	FUZZ_CHECK(!h->qp.rx_held || h->qp.state >= AW_QP_TERMINATE ||
 		   (h->qp.rnr_holds && h->qp.rx_held <= h->staged));
@@ -433,7 +433,7 @@ static void end_hold(struct harness *h)
 	h->qp.rnr_holds = false;
 	aw_rx_stashed(&h->qp);
 	use_whole(h);
-	FUZZ_CHECK(!h->staged && h->chunks == 0);
+	FUZZ_CHECK(!h->staged && h->stashed == 0);
 }
 
 static void feed_fpdus(struct harness *h, struct bytes *b)
@@ -471,7 +471,7 @@ static void feed_raw(struct harness *h, struct bytes *b)
 	h->qp.rnr_holds = false;
 	aw_rx_stashed(&h->qp);
 	use(h);
-	FUZZ_CHECK(h->chunks == 0);
+	FUZZ_CHECK(h->stashed == 0);
 	aw_qp_peer_closed(&h->qp, h->staged);
 	FUZZ_CHECK(!h->staged || h->qp.error);
 }
@@ -581,7 +581,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	init_mrs(&h);
 	aw_qp_init(&h.qp, &mem, &ops, &h, &h.pd);
 	run(&h, &b);
-	FUZZ_CHECK(h.qp.state == AW_QP_ERROR && h.held == 0 && h.chunks == 0);
+	FUZZ_CHECK(h.qp.state == AW_QP_ERROR && h.held == 0 && h.stashed == 0);
 	FUZZ_CHECK(h.completed == h.posted && h.received == h.taken);
 	FUZZ_CHECK(h.qp.xrc != AW_XRC_INITIATOR || h.taken == 0);
 	check_untouched(&h);

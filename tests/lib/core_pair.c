@@ -196,16 +196,16 @@ static void *op_stash_get(void *ctx, size_t len)
 	struct core_end *end = ctx;
 	void *memory = end->stash_none ? NULL : malloc(len);
 
-	end->chunks += memory != NULL;
+	end->stashed += memory ? len : 0;
 	return memory;
 }
 
-static void op_stash_put(void *ctx, void *memory)
+static void op_stash_put(void *ctx, void *memory, size_t len)
 {
 	struct core_end *end = ctx;
 
-	assert_true(end->chunks > 0);
-	end->chunks--;
+	assert_true(end->stashed >= len);
+	end->stashed -= len;
 	free(memory);
 }
 
@@ -309,7 +309,7 @@ static void end_fini(struct core_end *end)
 {
 	assert_int_equal(end->held, 0);
 	aw_stash_drop(&end->qp);
-	assert_int_equal(end->chunks, 0);
+	assert_int_equal(end->stashed, 0);
 }
 
 void core_end_destroy(struct core_end *end)

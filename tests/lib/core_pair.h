@@ -41,7 +41,7 @@ struct core_end {
 	uint32_t srqn; /* of the SRQ that rq is, where qp.xrc is a target's */
 	enum aw_wc_status bind_status; /* how binds end; a test may set it */
 	unsigned int binds;
-	unsigned int chunks; /* of its stash: stash_get without its stash_put */
+	size_t stashed; /* octets of stash_get without their stash_put */
 	bool stash_none; /* there is no memory for more; a test may set it */
 	struct aw_swqe bound; /* the last one */
 	struct core_cqe log[CORE_CQES];

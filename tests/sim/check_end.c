@@ -142,9 +142,9 @@ void check_over(struct conn *conn)
 
 		if (end->qp.state != AW_QP_ERROR)
 			world_fail(conn->world, "%c: ends in state %d", end->name, end->qp.state);
-		if (end->chunks)
-			world_fail(conn->world, "%c: %u pieces of its stash are left", end->name,
-				   end->chunks);
+		if (end->stashed)
+			world_fail(conn->world, "%c: %zu octets of its stash are left", end->name,
+				   end->stashed);
 		check_wrs(end);
 		check_recvs(end);
 		check_writes(end);

@@ -35,7 +35,8 @@ static void party_init(struct exchange *x, unsigned int i)
 	party->exchange = x;
 	party->index = i;
 	party->peer = &x->party[1 - i];
-	party->held = party->received = party->chunks = party->asked = 0;
+	party->held = party->received = party->asked = 0;
+	party->stashed = 0;
 	party->has_receive = false;
 	party->streaming = party->over = party->fin_seen = party->fin = false;
 	party->written = party->delivered = party->stream_base = party->staged = 0;

@@ -95,7 +95,8 @@ struct party {
 	struct outcome outcome;
 	unsigned int received; /* receives taken */
 	bool has_receive; /* waits: the next message finds its receive */
-	unsigned int chunks, asked; /* of its stash: held; in all */
+	size_t stashed; /* octets of its stash's chunks */
+	unsigned int asked; /* how often for such */
 	struct aw_mpa_local local;
 	struct aw_mpa_result result;
 	bool streaming, over, fin_seen;

@@ -143,16 +143,16 @@ static void *stash_get(void *ctx, size_t len)
 	if (party->asked++ % 2 && party->exchange->terms.scarce)
 		return NULL;
 	memory = malloc(len);
-	party->chunks += memory != NULL;
+	party->stashed += memory ? len : 0;
 	party->qp.not_ready |= memory != NULL;
 	return memory;
 }
 
-static void stash_put(void *ctx, void *memory)
+static void stash_put(void *ctx, void *memory, size_t len)
 {
 	struct party *party = ctx;
 
-	party->chunks--;
+	party->stashed -= len;
 	free(memory);
 }
 

@@ -164,15 +164,15 @@ static void *stash_get(void *ctx, size_t len)
 		world_fail(w, "%c: keeps what was not agreed on", end->name);
 	if (w->plan.scarce_percent && rng_percent(&w->rng, w->plan.scarce_percent))
 		return NULL;
-	end->chunks++;
+	end->stashed += len;
 	return malloc(len);
 }
 
-static void stash_put(void *ctx, void *memory)
+static void stash_put(void *ctx, void *memory, size_t len)
 {
 	struct end *end = ctx;
 
-	end->chunks--;
+	end->stashed -= len;
 	free(memory);
 }
 

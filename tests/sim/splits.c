@@ -59,7 +59,7 @@ static void run(struct exchange_fault fault)
 	if (x.wrong)
 		fail(NULL, x.wrong);
 	for (int i = 0; i < 2; i++)
-		if (x.party[i].held || x.party[i].chunks)
+		if (x.party[i].held || x.party[i].stashed)
 			fail(&x.party[i], "MRs or pieces of a stash are still held");
 }
 

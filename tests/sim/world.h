@@ -213,7 +213,7 @@ struct end {
 	uint32_t refused; /* receives in a row, for which its messages wait */
 	struct aw_rnr_wait rnr_wait; /* of a message that waits, by the clock of its tries */
 	uint32_t tries;
-	uint32_t chunks; /* of its stash */
+	size_t stashed; /* octets of its stash's chunks */
 
 	/* start-up */
 	enum phase phase;

@@ -295,7 +295,7 @@ static void rnr__ends_as_before(void **state)
 	pair->a.qp.rnr_holds = false;
 	aw_rx_stashed(&pair->a.qp);
 	assert_int_equal(pair->a.qp.error, AW_E_DDP_NO_BUFFER);
-	assert_int_equal(pair->a.chunks, 0);
+	assert_int_equal(pair->a.stashed, 0);
 	core_pump(pair);
 	core_expect_sq(&pair->b, AW_OP_SEND, AW_WC_RNR_RETRY_EXC_ERR);
 	core_expect_sq(&pair->b, AW_OP_WRITE, AW_WC_WR_FLUSH_ERR);
@@ -317,7 +317,7 @@ static void requests__are_refused_in_their_turn(void **state)
 	receive(&pair->a, 50);
 	expect_receive(&pair->a, 50, SENT);
 	assert_int_equal(pair->a.qp.error, AW_E_DDP_TAGGED_STAG);
-	assert_int_equal(pair->a.chunks, 0);
+	assert_int_equal(pair->a.stashed, 0);
 	core_pump(pair);
 	core_expect_sq(&pair->b, AW_OP_SEND, AW_WC_SUCCESS);
 	core_expect_sq(&pair->b, AW_OP_WRITE, AW_WC_REM_ACCESS_ERR);
@@ -335,7 +335,7 @@ static void terminate__overtakes(void **state)
 	aw_qp_post(&pair->a.qp);
 	core_pump(pair);
 	assert_int_equal(pair->a.qp.state, AW_QP_ERROR);
-	assert_int_equal(pair->a.chunks, 0);
+	assert_int_equal(pair->a.stashed, 0);
 	core_expect_sq(&pair->a, AW_OP_READ, AW_WC_REM_ACCESS_ERR);
 	core_pair_destroy(pair);
 }
@@ -451,7 +451,7 @@ static void nothing_agreed__stops_the_stream(void **state)
 	post_send(&pair->b, 1);
 	assert_int_equal(aw_rx_octets(&pair->a.qp, pair->b.wire, pair->b.wire_len), 0);
 	assert_true(pair->a.qp.rx_held > 0);
-	assert_int_equal(pair->a.chunks, 0);
+	assert_int_equal(pair->a.stashed, 0);
 	core_pair_destroy(pair);
 }
 

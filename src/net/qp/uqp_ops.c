@@ -10,12 +10,12 @@
 #include "net/mr/mw.h"
 #include "net/qp/crc.h"
 #include "net/qp/refusal.h"
+#include "net/qp/stash_memory.h"
 #include "net/qp/uqp_io.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/lock.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -196,13 +196,13 @@ static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 static void *stash_get(void *ctx, size_t len)
 {
 	(void)ctx;
-	return malloc(len);
+	return aw_stash_memory_get(len);
 }
 
-static void stash_put(void *ctx, void *memory)
+static void stash_put(void *ctx, void *memory, size_t len)
 {
 	(void)ctx;
-	free(memory);
+	aw_stash_memory_put(memory, len);
 }
 
 static void wr_completed(void *ctx, const struct aw_swqe *wqe, enum aw_wc_status status)

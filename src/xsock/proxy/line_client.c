@@ -236,7 +236,7 @@ static struct aw_line *begin_record(const struct line_client *client)
 	return line;
 }
 
-/* Whether the peer has ended its stream: all its bytes are there. */
+/* Returns whether the peer has ended its stream: all its bytes are there. */
 static bool has_ended(int tcp)
 {
 	struct pollfd end = { .fd = tcp, .events = POLLRDHUP };
