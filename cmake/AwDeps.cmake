@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What we need from the system. AW_HAVE_ISAL tells whether PkgConfig::ISAL may be linked, AW_HAVE_SDT whether the
-# library gets static probes, AW_HAVE_SSE2 whether the processor that is built for has SSE2, AW_HAVE_LIBDW whether the reports of
+# What we need from the system. AW_CRC_FORMS tells which forms of CRC32c are built, AW_HAVE_SDT whether the library gets static probes, AW_HAVE_SSE2 whether the processor that is built for has SSE2, AW_HAVE_LIBDW whether the reports of
 # anywarp check have files and lines, AW_HAVE_MEMCHECK whether it marks memory for valgrind.
 # Of libibverbs and librdmacm only the public headers are used; neither is ever linked.
 
@@ -18,26 +17,36 @@ if(NOT AW_HAVE_BYTE_ATOMICS)
 	link_libraries(atomic)
 endif()
 
-option(AW_ISAL "Use ISA-L for CRC32c where it is installed" ON)
-option(AW_BUNDLE_ISAL "Install ISA-L beside the libraries, for machines that lack it" OFF)
-set(AW_HAVE_ISAL OFF)
-if(AW_ISAL)
-	pkg_check_modules(ISAL IMPORTED_TARGET libisal)
-	if(ISAL_FOUND)
-		set(AW_HAVE_ISAL ON)
-	else()
-		message(STATUS "ISA-L (libisal-dev) not found: CRC32c comes from the portable table")
-	endif()
-endif()
-# The libraries look for it in their own directory first, whether they are linked with it or load it.
-if(AW_HAVE_ISAL AND AW_BUNDLE_ISAL)
-	list(GET ISAL_LINK_LIBRARIES 0 isal_library)
-	file(REAL_PATH "${isal_library}" isal_library)
-	install(FILES "${isal_library}" DESTINATION ${CMAKE_INSTALL_LIBDIR}/anywarp RENAME libisal.so.2)
-	install(FILES python/ISA-L.txt DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Which forms of CRC32c (src/crc) this compiler can make for the processor that is built for, and the flags of their files.
+set(AW_CRC_SSE42 -msse4.2 -mpclmul)
+set(AW_CRC_AVX2 ${AW_CRC_SSE42} -mavx2 -mvpclmulqdq)
+set(AW_CRC_AVX512 ${AW_CRC_AVX2} -mavx512f)
+set(AW_CRC_ARM64 -march=armv8-a+crc+crypto)
+function(aw_check_crc variable flags source)
+	list(JOIN flags " " CMAKE_REQUIRED_FLAGS)
+	check_c_source_compiles("${source}" ${variable})
+endfunction()
+aw_check_crc(AW_HAVE_CRC_X86 "${AW_CRC_AVX512}" "
+	#include <immintrin.h>
+	__m512i fold(__m512i v) { return _mm512_clmulepi64_epi128(v, v, 0); }
+	__m256i fold_half(__m256i v) { return _mm256_clmulepi64_epi128(v, v, 0); }
+	int main(void) { return (int)_mm_crc32_u64(0, 0); }")
+aw_check_crc(AW_HAVE_CRC_ARM64 "${AW_CRC_ARM64}" "
+	#if !defined(__aarch64__) || defined(__AARCH64EB__)
+	#error other instructions, or another order of octets
+	#endif
+	#include <arm_acle.h>
+	#include <arm_neon.h>
+	poly128_t multiply(poly64_t a, poly64_t b) { return vmull_p64(a, b); }
+	int main(void) { return (int)__crc32cd(0, 0); }")
+if(AW_HAVE_CRC_X86)
+	set(AW_CRC_FORMS x86)
+elseif(AW_HAVE_CRC_ARM64)
+	set(AW_CRC_FORMS arm64)
+else()
+	set(AW_CRC_FORMS plain)
 endif()
 
-include(CheckCSourceCompiles)
 include(CheckSymbolExists)
 check_symbol_exists(__SSE2__ "stddef.h" AW_HAVE_SSE2)
 

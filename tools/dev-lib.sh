@@ -11,7 +11,7 @@ esac
 machines="arm64 armhf i386 riscv64 s390x"
 
 packages_build="build-essential cmake ninja-build pkg-config libibverbs-dev librdmacm-dev
-	libisal-dev libdw-dev libcmocka-dev systemtap-sdt-dev python3"
+	libdw-dev libcmocka-dev systemtap-sdt-dev python3"
 packages_run="$packages_build rdmacm-utils ibverbs-utils perftest iperf3 iproute2 util-linux"
 packages_fuzz="$packages_build clang libclang-rt-$clang-dev"
 packages_programs="redis-server redis-tools memcached nginx-core curl wrk postgresql openssh-server

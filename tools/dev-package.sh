@@ -35,7 +35,7 @@ package_wheel_tools() {
 	}
 }
 
-# auditwheel takes libisal into the wheel and gives it the tag of the oldest C library that it runs with. Our own
+# auditwheel gives the wheel the tag of the oldest C library that it runs with. Our own
 # libraries are in it already: the excluded names are theirs.
 package_wheel_build() {
 	local sources=$1 tools=$PWD/build/wheel-tools/bin dist=$PWD/build/package/dist

@@ -7,7 +7,7 @@ release_suite=bookworm
 glibc_newest=2.35
 packages_release="$packages_build git apt dpkg tar gcc-aarch64-linux-gnu"
 # Of the other machine, unpacked, not installed.
-packages_release_sysroot="libc6-dev libatomic1 libibverbs-dev librdmacm-dev libisal-dev libdw-dev systemtap-sdt-dev valgrind"
+packages_release_sysroot="libc6-dev libatomic1 libibverbs-dev librdmacm-dev libdw-dev systemtap-sdt-dev valgrind"
 release_machines="amd64 arm64"
 
 release_version() {
@@ -25,7 +25,7 @@ release_build() {
 	rm -rf "$build"
 	cmake -S . -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/AwCross.cmake -DAW_ARCH="$machine" -DAW_SYSROOT="$sysroot" \
 		-DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR=lib \
-		-DCMAKE_BUILD_WITH_INSTALL_RPATH=ON -DAW_BUNDLE_ISAL=ON -DBENCH_MPICC=OFF \
+		-DCMAKE_BUILD_WITH_INSTALL_RPATH=ON -DBENCH_MPICC=OFF \
 		-DCMAKE_C_FLAGS="$flags -fstack-protector-strong -D_FORTIFY_SOURCE=2 -Wdate-time" \
 		-DCMAKE_SHARED_LINKER_FLAGS="-Wl,-z,relro,-z,now" -DCMAKE_EXE_LINKER_FLAGS="-Wl,-z,relro,-z,now" &&
 		cmake --build "$build" &&
@@ -70,8 +70,7 @@ release() {
 		release_machine "$machine"
 	done
 	release_sources
-	python3 -B tools/release/sbom.py build/dist "$(release_version)" \
-		"$(sed -n 's/^Version: //p' build/release-sysroot/"$1"/sysroot/usr/lib/*/pkgconfig/libisal.pc)"
+	python3 -B tools/release/sbom.py build/dist "$(release_version)"
 	(cd build/dist && LC_ALL=C && sha256sum -- * >../SHA256SUMS && mv ../SHA256SUMS .)
 	ls build/dist/*
 }

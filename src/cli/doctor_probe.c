@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Loads our libraries the way a program's loader does and looks at the device they show. Only the
 // public headers are used; every call goes through dlsym.
-#define _GNU_SOURCE // dladdr, dl_iterate_phdr
+#define _GNU_SOURCE // dladdr
 #include "cli/cli.h"
 #include "cli/doctor.h"
 #include "cli/finding.h"
+#include "crc/crc.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,12 +116,17 @@ static void check_device(const struct verbs_calls *calls, struct ibv_device *dev
 	calls->close_device(context);
 }
 
-// A wheel has the library under a name of its own, as libisal-865753ee.so.2.0.30.
-static int is_isal(struct dl_phdr_info *library, size_t size, void *unused)
+static void check_crc(void)
 {
-	(void)size;
-	(void)unused;
-	return strstr(library->dlpi_name, "/libisal") != NULL;
+	const char *instructions = aw_crc32c_instructions();
+
+	if (instructions)
+		aw_finding_print(FINDING_OK, "CRC32c", NULL, "by %s", instructions);
+	else
+		aw_finding_print(
+			FINDING_WARN, "CRC32c",
+			"use an x86-64 processor with SSE4.2 or an arm64 one with CRC32 and PMULL",
+			"by a table: correct, but large messages are slower");
 }
 
 int aw_doctor_probe(const char *dir, const char *part)
@@ -142,11 +147,7 @@ int aw_doctor_probe(const char *dir, const char *part)
 		aw_finding_print(FINDING_FAIL, CLI_VERBS_LIB, BUG, "a call is missing");
 		return CLI_FAILED;
 	}
-	if (dl_iterate_phdr(is_isal, NULL))
-		aw_finding_print(FINDING_OK, "CRC32c", NULL, "from ISA-L");
-	else
-		aw_finding_print(FINDING_WARN, "CRC32c", "install libisal-dev and build again",
-				 "from the portable table: correct, but large messages are slower");
+	check_crc();
 	list = calls.get_device_list(&count);
 	if (list && count > 0)
 		check_device(&calls, list[0]);

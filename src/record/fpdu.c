@@ -2,8 +2,7 @@
 // Header and trailer of a sockets stream's FPDU.
 #include "record/fpdu.h"
 
-#include "record/record.h"
-
+#include "crc/crc.h"
 #include "wire/crc32c.h"
 #include "wire/octets.h"
 #include "wire/rdmap.h"
@@ -44,7 +43,7 @@ bool aw_fpdu_is_urgent(const uint8_t head[AW_FPDU_HEAD])
 
 static uint32_t crc_of(const uint8_t *bytes, size_t len)
 {
-	return crc32c_final(aw_record_calls.crc(CRC32C_INIT, bytes, len));
+	return crc32c_final(aw_crc32c(CRC32C_INIT, bytes, len));
 }
 
 size_t aw_fpdu_put_trailer(uint8_t *fpdu, size_t payload)

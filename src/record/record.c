@@ -2,8 +2,6 @@
 // The beginning of a record.
 #include "record/record.h"
 
-#include "wire/crc32c.h"
-
 #include <string.h>
 
 void aw_record_init(struct aw_record *record)
@@ -12,9 +10,4 @@ void aw_record_init(struct aw_record *record)
 	memset(&record->tx, 0, offsetof(struct aw_record_tx, bytes));
 	record->rx.msn = 1;
 	record->rx.wanted = 1;
-}
-
-uint32_t aw_record_crc_portable(uint32_t crc, const void *data, size_t len)
-{
-	return crc32c_update(crc, data, len);
 }

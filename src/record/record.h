@@ -69,16 +69,12 @@ struct aw_record_calls {
 	int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
 	int (*ioctl)(int fd, unsigned long request,
 		     int *answer); /* SIOCATMARK, SIOCOUTQ, FIONREAD */
-	/* folds len bytes into a CRC32c register, as crc32c_update does */
-	uint32_t (*crc)(uint32_t crc, const void *data, size_t len);
 	bool (*is_record)(const uint8_t *data,
 			  size_t len); /* true when a Reply's private data tells of a record */
 };
 
 /* A program that has records defines it. */
 extern const struct aw_record_calls aw_record_calls;
-/* CRC32c by a table. */
-uint32_t aw_record_crc_portable(uint32_t crc, const void *data, size_t len);
 
 /* The program's place beside an urgent byte. */
 enum aw_mark {

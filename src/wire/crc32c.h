@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// CRC32c (RFC 3720 B.4, RFC 5044 4.4) from a table: the portable form for where no vector
-// library can be used. The user-space driver hands the core ISA-L's instead.
+// CRC32c (RFC 3720 B.4, RFC 5044 4.4) from a table: the form for any processor. User space has others in src/crc.
 #ifndef WIRE_CRC32C_H
 #define WIRE_CRC32C_H
 

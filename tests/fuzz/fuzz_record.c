@@ -4,7 +4,6 @@
 #include "fuzz.h"
 
 #include "record/record.h"
-#include "wire/crc32c.h"
 
 #include <errno.h>
 #include <linux/sock_diag.h>
@@ -98,7 +97,6 @@ const struct aw_record_calls aw_record_calls = {
 	.shutdown = fake_shutdown,
 	.poll = fake_poll,
 	.ioctl = fake_ioctl,
-	.crc = crc32c_update,
 };
 
 static void receive_some(struct bytes *b)

@@ -93,8 +93,10 @@ static int fake_ioctl(int fd, unsigned long request, int *answer)
 	return 0;
 }
 
+uint32_t __wrap_aw_crc32c(uint32_t crc, const void *data, size_t len);
+
 /* The right CRC is zero: what comes when the input is used up. */
-static uint32_t crc_of_zero(uint32_t crc, const void *data, size_t len)
+uint32_t __wrap_aw_crc32c(uint32_t crc, const void *data, size_t len)
 {
 	(void)crc, (void)data, (void)len;
 	return UINT32_MAX;
@@ -113,7 +115,6 @@ const struct aw_record_calls aw_record_calls = {
 	.shutdown = fake_shutdown,
 	.poll = fake_poll,
 	.ioctl = fake_ioctl,
-	.crc = crc_of_zero,
 	.is_record = is_record,
 };
 

@@ -5,7 +5,6 @@
 #include "prop/prop.h"
 
 #include "record/record.h"
-#include "wire/crc32c.h"
 
 #include <errno.h>
 #include <string.h>
@@ -135,7 +134,6 @@ const struct aw_record_calls aw_record_calls = {
 	.setsockopt = fake_setsockopt,
 	.poll = fake_poll,
 	.ioctl = fake_ioctl,
-	.crc = crc32c_update,
 };
 
 static void announce(size_t pointer)

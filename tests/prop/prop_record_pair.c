@@ -5,7 +5,6 @@
 #include "prop/prop.h"
 
 #include "record/record.h"
-#include "wire/crc32c.h"
 
 #include <errno.h>
 #include <linux/sock_diag.h>
@@ -147,7 +146,6 @@ const struct aw_record_calls aw_record_calls = {
 	.poll = fake_poll,
 	.ioctl = fake_ioctl,
 	.shutdown = fake_shutdown,
-	.crc = crc32c_update,
 };
 
 static bool is_readable(void)

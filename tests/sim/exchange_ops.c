@@ -2,7 +2,7 @@
 // The core's way out in the fixed exchange: its MRs, its receives and the logs of completions.
 #include "exchange.h"
 
-#include "net/qp/crc.h"
+#include "crc/crc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 // promises: octets move only within MRs it holds, and STags are looked up, never remembered.
 #include "world.h"
 
-#include "net/qp/crc.h"
+#include "crc/crc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Connections that must be records beside the program's own TCP sockets, however loaded the machine: servers that poll, fork and exec, with ends that are killed, crowds, streams by a seed, and CPython's own tests."""
 
-import ctypes.util
 import os
 import pathlib
 import random
@@ -281,31 +280,6 @@ def test_signals_under_the_thread_sanitizer(only_iwarp, in_front):
     preload = f"LD_PRELOAD={runtime} {conftest.SOCKETS}"
     run = only_iwarp.start(["env", preload, struck, port], TSAN_OPTIONS="report_bugs=0")
     assert run.wait_exit(SECONDS_MAX) == 0, run.report()
-
-
-LOADED = """
-import socket, sys
-def loaded():
-    with open("/proc/self/maps") as maps:
-        return "libisal" in maps.read()
-assert not loaded()
-if sys.argv[1] == "listen":
-    listener = socket.create_server(("127.0.0.1", 0))
-else:
-    client = socket.socket()
-    client.settimeout(0)
-    client.connect_ex(("127.0.0.1", int(sys.argv[1])))
-assert loaded()
-"""
-
-
-def test_what_a_first_read_needs_is_loaded_before(only_iwarp):
-    """The first read may be a signal handler's, which must not load a library."""
-    if not ctypes.util.find_library("isal"):
-        pytest.skip("ISA-L is not installed")
-    for argument in ("listen", program.free_port()):
-        run = only_iwarp.start([sys.executable, "-c", LOADED, argument])
-        assert run.wait_exit(SECONDS_MAX) == 0, run.report()
 
 
 # A thread closes or replaces the fd while another thread's read is in the middle of an FPDU, between two system calls on that number (strike.c).

@@ -83,7 +83,6 @@ const struct aw_record_calls aw_record_calls = {
 	.shutdown = shutdown,
 	.poll = poll,
 	.ioctl = record_calls_ioctl,
-	.crc = aw_record_crc_portable,
 	.is_record = is_hello,
 };
 

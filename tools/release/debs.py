@@ -13,7 +13,6 @@ import subprocess
 import stage as stages
 
 NAMES = ("libanywarp", "anywarp", "anywarp-dev")
-BUNDLED = "usr/lib/anywarp/libisal.so.2"
 # Of fields that Debian's tools fill in: what holds for these packages.
 FILLED = {r"\$\{binary:Version\}": "{version}", r"\$\{shlibs:Depends\}": "libc6 (>= {glibc})", r"(, )?\$\{misc:Depends\}": ""}
 
@@ -44,10 +43,9 @@ def control(name, stage, size):
 
 
 def rules(name):
-    """[(pattern, new folder or None)] of debian/NAME.install. The libraries lie in /usr/lib/anywarp, and ISA-L beside them."""
+    """[(pattern, new folder or None)] of debian/NAME.install. The libraries lie in /usr/lib/anywarp."""
     lines = [line.split() for line in (stages.ROOT / f"debian/{name}.install").read_text().split("\n") if line.strip()]
-    chosen = [(words[0].replace("usr/lib/*/", "usr/lib/"), words[1] if len(words) > 1 else None) for words in lines]
-    return chosen + [(BUNDLED, None)] if name == "libanywarp" else chosen
+    return [(words[0].replace("usr/lib/*/", "usr/lib/"), words[1] if len(words) > 1 else None) for words in lines]
 
 
 def target(path, name):
@@ -67,8 +65,7 @@ def contents(name, stage):
         elif path:
             yield path, entry.mode, entry.link, entry.data
     folder = f"usr/share/doc/{name}"
-    licences = [(stages.ROOT / each).read_bytes() for each in ("debian/copyright", "python/ISA-L.txt")]
-    yield f"{folder}/copyright", 0o644, None, b"\n".join(licences[:2 if name == "libanywarp" else 1])
+    yield f"{folder}/copyright", 0o644, None, (stages.ROOT / "debian/copyright").read_bytes()
     yield f"{folder}/changelog.gz", 0o644, None, gzip.compress((stages.ROOT / "debian/changelog").read_bytes(), 9, mtime=0)
 
 

@@ -2,13 +2,13 @@
 // The functions that the core calls: the region table, guarded copies, the queues and CQs of this
 // process.
 #include "base/log.h"
+#include "crc/crc.h"
 #include "net/base/probe.h"
 #include "net/mem/guard.h"
 #include "net/mem/mapping.h"
 #include "net/mem/writeback.h"
 #include "net/mr/mrtab.h"
 #include "net/mr/mw.h"
-#include "net/qp/crc.h"
 #include "net/qp/refusal.h"
 #include "net/qp/stash_memory.h"
 #include "net/qp/uqp_io.h"

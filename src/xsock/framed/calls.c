@@ -58,7 +58,6 @@ const struct aw_record_calls aw_record_calls = {
 	.shutdown = call_shutdown,
 	.poll = call_poll,
 	.ioctl = call_ioctl,
-	.crc = aw_slot_crc,
 	.is_record = is_record,
 };
 

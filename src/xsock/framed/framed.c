@@ -3,7 +3,6 @@
 #include "xsock/framed/framed.h"
 
 #include <errno.h>
-#include <pthread.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,24 +15,6 @@
 #include "xsock/process/mode.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/registration.h"
-
-/*
- * Holds the fd table's lock, which a fork takes, too: no child is made while this thread is in the
- * loader.
- */
-static void find_crc(void)
-{
-	aw_fdtab_lock();
-	aw_slot_find_crc();
-	aw_fdtab_unlock();
-}
-
-void aw_framed_prepare(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, find_crc);
-}
 
 /* Begins the record, unless another process that holds the slot has done so. */
 static int record_begin_once(struct aw_slot *slot, const struct aw_sock *sock, int fd)
@@ -72,7 +53,6 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 	socklen_t len = sizeof(remote);
 	int err;
 
-	aw_framed_prepare();
 	if (!slot)
 		return ENOMEM;
 	if (sock->role == AW_ROLE_ACTIVE)

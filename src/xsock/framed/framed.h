@@ -25,11 +25,6 @@
 #include "xsock/process/fdtab.h"
 
 /*
- * Loads what records need of other libraries, once. Called when a socket connects or listens in `on`: its first I/O may be in a signal
- * handler that has interrupted malloc(3) or the loader.
- */
-void aw_framed_prepare(void);
-/*
  * Makes a STARTING socket FRAMED. The active end sends its Request, and learns from the Reply whether its peer has records; at
  * the passive end the whole Request has come, and the Reply goes out. Returns 0 or an errno. Takes the fd table's lock.
  */

@@ -183,8 +183,6 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
 		return aw_libc()->connect(fd, addr, len);
 	mode = aw_mode_of_connect(fd, addr);
-	if (aw_xs_mode_is_iwarp(mode) && aw_mode_records())
-		aw_framed_prepare();
 	if (mode == AW_XS_AUTO) {
 		why = aw_offer_connect(fd, addr, len, &result);
 		if (!why)

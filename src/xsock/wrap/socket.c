@@ -77,8 +77,6 @@ AW_WRAPPER int listen(int fd, int backlog)
 	}
 	if (!may_iwarp)
 		return result;
-	if (!like.unannounced && aw_mode_records())
-		aw_framed_prepare();
 	(void)aw_fdtab_add(fd, &like);
 	return result;
 }
