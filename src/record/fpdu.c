@@ -46,13 +46,35 @@ static uint32_t crc_of(const uint8_t *bytes, size_t len)
 	return crc32c_final(aw_crc32c(CRC32C_INIT, bytes, len));
 }
 
+/* crc is folded over header and payload. */
+static size_t put_end(uint8_t *fpdu, size_t payload, uint32_t crc)
+{
+	size_t end = AW_FPDU_HEAD + payload, pad = fpdu_pad(DDP_UNTAGGED_LEN + payload);
+
+	memset(fpdu + end, 0, pad);
+	put_le32(fpdu + end + pad, crc32c_final(aw_crc32c(crc, fpdu + end, pad)));
+	return end + pad + FPDU_CRC_LEN;
+}
+
 size_t aw_fpdu_put_trailer(uint8_t *fpdu, size_t payload)
 {
-	size_t len = aw_fpdu_len(payload), end = AW_FPDU_HEAD + payload;
+	return put_end(fpdu, payload, aw_crc32c(CRC32C_INIT, fpdu, AW_FPDU_HEAD + payload));
+}
 
-	memset(fpdu + end, 0, len - FPDU_CRC_LEN - end);
-	put_le32(fpdu + len - FPDU_CRC_LEN, crc_of(fpdu, len - FPDU_CRC_LEN));
-	return len;
+size_t aw_fpdu_put(uint8_t *fpdu, struct aw_cursor *from, size_t payload, uint32_t msn)
+{
+	uint32_t crc;
+
+	aw_fpdu_put_head(fpdu, payload, msn);
+	crc = aw_crc32c(CRC32C_INIT, fpdu, AW_FPDU_HEAD);
+	for (size_t done = 0, covered; done < payload; done += covered) {
+		struct iovec piece = { 0 };
+
+		aw_cursor_pieces(from, payload - done, &piece, 1, &covered);
+		crc = aw_crc32c_copy(crc, fpdu + AW_FPDU_HEAD + done, piece.iov_base, covered);
+		aw_cursor_skip(from, covered);
+	}
+	return put_end(fpdu, payload, crc);
 }
 
 bool aw_fpdu_is_right(const uint8_t *fpdu, size_t payload)

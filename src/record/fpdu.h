@@ -5,6 +5,7 @@
 #ifndef RECORD_FPDU_H
 #define RECORD_FPDU_H
 
+#include "record/cursor.h"
 #include "wire/ddp.h"
 #include "wire/error.h"
 #include "wire/fpdu.h"
@@ -40,6 +41,9 @@ bool aw_fpdu_is_urgent(const uint8_t head[AW_FPDU_HEAD]);
 
 /* Writes pad and CRC behind an FPDU's header and payload. Returns the FPDU's length. */
 size_t aw_fpdu_put_trailer(uint8_t *fpdu, size_t payload);
+
+/* As aw_fpdu_put_head with aw_fpdu_put_trailer, and between the two copies the payload from where the cursor is, which it moves. */
+size_t aw_fpdu_put(uint8_t *fpdu, struct aw_cursor *from, size_t payload, uint32_t msn);
 
 /*
  * Reads the payload's length from the length field; false where that has no room for a header and a

@@ -216,11 +216,8 @@ static int send_next(struct sender *s, struct aw_cursor *from)
 
 	/* The batch has the FPDUs that the buffer takes whole, as far as that is known. */
 	while (len > 0 && batch.count < batch.most) {
-		uint8_t *fpdu = batch.bytes + batch.len;
-
-		aw_fpdu_put_head(fpdu, len, s->tx->msn + (uint32_t)batch.count + 1);
-		aw_cursor_get(&next, fpdu + AW_FPDU_HEAD, len);
-		batch.len += aw_fpdu_put_trailer(fpdu, len);
+		batch.len += aw_fpdu_put(batch.bytes + batch.len, &next, len,
+					 s->tx->msn + (uint32_t)batch.count + 1);
 		batch.payloads[batch.count++] = len;
 		len = has_room_behind(s, &batch, next.left) ? part_of(next.left) : 0;
 	}

@@ -102,6 +102,14 @@ uint32_t __wrap_aw_crc32c(uint32_t crc, const void *data, size_t len)
 	return UINT32_MAX;
 }
 
+uint32_t __wrap_aw_crc32c_copy(uint32_t crc, void *dst, const void *src, size_t len);
+
+uint32_t __wrap_aw_crc32c_copy(uint32_t crc, void *dst, const void *src, size_t len)
+{
+	memcpy(dst, src, len);
+	return __wrap_aw_crc32c(crc, src, len);
+}
+
 static bool is_record(const uint8_t *data, size_t len)
 {
 	return len > 0 && data[0] % 2;

@@ -31,7 +31,7 @@ static struct {
 
 static struct aw_record sender, receiver;
 static uint8_t data[LARGE], came[LARGE];
-/* What another thread stores to whenever a CRC has been computed, or bytes have been sent; NULL: none does. */
+/* What another thread stores to before and after each CRC, or bytes have been sent; NULL: none does. */
 static uint8_t *stored;
 static size_t stored_len;
 
@@ -161,9 +161,19 @@ uint32_t __wrap_aw_crc32c(uint32_t crc, const void *bytes, size_t len);
 
 uint32_t __wrap_aw_crc32c(uint32_t crc, const void *bytes, size_t len)
 {
+	store();
 	crc = crc32c_update(crc, bytes, len);
 	store();
 	return crc;
+}
+
+uint32_t __wrap_aw_crc32c_copy(uint32_t crc, void *dst, const void *src, size_t len);
+
+uint32_t __wrap_aw_crc32c_copy(uint32_t crc, void *dst, const void *src, size_t len)
+{
+	memcpy(dst, src, len);
+	store();
+	return crc32c_update(crc, dst, len);
 }
 
 const struct aw_record_calls aw_record_calls = {
