@@ -31,13 +31,14 @@ struct aw_ops {
 
 	/*
 	 * place copies checked octets into the held MR, gather out of it. dst (src) is aw_mr_at's;
-	 * the driver, which chose mr->host, knows what kind of address it is. False when the memory
+	 * the driver, which chose mr->host, knows what kind of address it is. Unless crc is NULL, gather
+	 * folds into it what dst gets, also while the program changes src. False when the memory
 	 * is unmapped, as a program may do: some octets may have been copied.
 	 */
 	bool (*place)(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src,
 		      size_t len);
 	bool (*gather)(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src,
-		       size_t len);
+		       size_t len, uint32_t *crc);
 
 	/*
 	 * Makes an STag unusable on the peer's wish (Send with Invalidate) or the program's.

@@ -134,18 +134,27 @@ bool aw_spans_place(const struct aw_qp *qp, const struct aw_stretch *stretch, co
 	return placed;
 }
 
-bool aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans, uint8_t *dst)
+static bool gather_one(const struct aw_qp *qp, const struct aw_span *span, uint8_t *dst,
+		       uint32_t *crc)
+{
+	if (span->mr && !span->mr->null)
+		return qp->ops->gather(qp->ctx, span->mr, dst, span->p, span->len, crc);
+	if (span->mr)
+		memset(dst, 0, span->len);
+	else
+		memcpy(dst, span->p, span->len);
+	if (crc)
+		*crc = qp->ops->crc32c(*crc, dst, span->len);
+	return true;
+}
+
+bool aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans, uint8_t *dst,
+		     uint32_t *crc)
 {
 	for (unsigned int i = 0; i < spans->count; i++) {
-		const struct aw_span *span = &spans->at[i];
-
-		if (!span->mr)
-			memcpy(dst, span->p, span->len);
-		else if (span->mr->null)
-			memset(dst, 0, span->len);
-		else if (!qp->ops->gather(qp->ctx, span->mr, dst, span->p, span->len))
+		if (!gather_one(qp, &spans->at[i], dst, crc))
 			return false;
-		dst += span->len;
+		dst += spans->at[i].len;
 	}
 	return true;
 }

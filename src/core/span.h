@@ -56,9 +56,12 @@ enum aw_error aw_spans_check(const struct aw_qp *qp, const struct aw_stretch *st
 bool aw_spans_place(const struct aw_qp *qp, const struct aw_stretch *stretch,
 		    const uint8_t *src) AW_MUST_USE;
 
-/* Copies held spans out to dst, which is as long. False when memory of theirs is unmapped. */
-bool aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans,
-		     uint8_t *dst) AW_MUST_USE;
+/*
+ * Copies held spans out to dst, which is as long, and folds the copy into crc unless that is NULL. False when memory of theirs is
+ * unmapped.
+ */
+bool aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans, uint8_t *dst,
+		     uint32_t *crc) AW_MUST_USE;
 
 /* The core's own octets as spans. */
 void aw_spans_own(struct aw_spans *spans, const uint8_t *p, size_t len);

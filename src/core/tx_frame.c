@@ -83,17 +83,22 @@ static void put_crc(const struct aw_qp *qp, uint32_t crc, uint8_t *p)
 }
 
 /*
- * Writes the whole FPDU without markers, but for its CRC field. False when the payload's memory is
- * unmapped.
+ * Writes the whole FPDU without markers, but for its CRC field, and folds the rest into crc unless that is NULL. False when the payload's
+ * memory is unmapped.
  */
-static bool put_plain(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p)
+static bool put_plain(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p,
+		      uint32_t *crc)
 {
 	size_t pad = fpdu_pad(ulpdu_len(seg));
 	size_t at = put_head(seg, p);
 
-	if (!aw_spans_gather(qp, &seg->payload, p + at))
+	if (crc)
+		*crc = qp->ops->crc32c(*crc, p, at);
+	if (!aw_spans_gather(qp, &seg->payload, p + at, crc))
 		return false;
 	memset(p + at + seg->len, 0, pad + FPDU_CRC_LEN);
+	if (crc && pad)
+		*crc = qp->ops->crc32c(*crc, p + at + seg->len, pad);
 	return true;
 }
 
@@ -102,12 +107,13 @@ static enum aw_tx frame_copied(const struct aw_qp *qp, struct aw_tx_out *out,
 {
 	size_t size = fpdu_size(ulpdu_len(seg));
 	uint8_t *p = arena_end(out);
+	uint32_t crc = CRC32C_INIT;
 
 	if (!has_room(out, size, 1))
 		return AW_TX_FULL;
-	if (!put_plain(qp, seg, p))
+	if (!put_plain(qp, seg, p, aw_stream_crc_out(&qp->stream) ? &crc : NULL))
 		return AW_TX_GONE;
-	put_crc(qp, fold(qp, CRC32C_INIT, p, size - FPDU_CRC_LEN), p + size - FPDU_CRC_LEN);
+	put_crc(qp, crc, p + size - FPDU_CRC_LEN);
 	add_arena(out, size);
 	return AW_TX_FPDU;
 }
@@ -122,7 +128,8 @@ static enum aw_tx frame_marked(const struct aw_qp *qp, struct aw_tx_out *out,
 
 	if (!has_room(out, size + plain, 1))
 		return AW_TX_FULL;
-	if (!put_plain(qp, seg, p + size))
+	/* The CRC is of the markers, too. */
+	if (!put_plain(qp, seg, p + size, NULL))
 		return AW_TX_GONE;
 	fpdu_insert_markers(p, p + size, plain, pos);
 	put_crc(qp, fold(qp, CRC32C_INIT, p, size - FPDU_CRC_LEN), p + size - FPDU_CRC_LEN);

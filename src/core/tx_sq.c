@@ -203,7 +203,7 @@ static bool read_write_data(const struct aw_qp *qp, struct aw_swqe *wqe, uint64_
 
 	if (hold_payload(qp, wqe, AW_ATOMIC_LEN, &spans))
 		return false;
-	read = aw_spans_gather(qp, &spans, octets);
+	read = aw_spans_gather(qp, &spans, octets, NULL);
 	aw_spans_put(qp, &spans);
 	if (read)
 		*data = aw_atomic_write_data(octets);

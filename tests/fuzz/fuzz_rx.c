@@ -92,11 +92,14 @@ static bool place(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t
 	return is_there(ctx);
 }
 
-static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len)
+static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len,
+		   uint32_t *crc)
 {
 	(void)mr;
 	check_inside(ctx, src, len, false);
 	memcpy(dst, src, len);
+	if (crc)
+		*crc = crc32c_update(*crc, dst, len);
 	return is_there(ctx);
 }
 

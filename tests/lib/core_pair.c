@@ -88,13 +88,15 @@ static bool op_place(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint
 }
 
 static bool op_gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src,
-		      size_t len)
+		      size_t len, uint32_t *crc)
 {
 	struct core_end *end = ctx;
 
 	assert_true(end->held > 0);
 	assert_true(is_of(end, mr, src, len));
 	memcpy(dst, src, len);
+	if (crc)
+		*crc = crc32c_update(*crc, dst, len);
 	return !is_gone(end, src, len);
 }
 

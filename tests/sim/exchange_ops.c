@@ -53,10 +53,13 @@ static bool place(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t
 	return true;
 }
 
-static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len)
+static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len,
+		   uint32_t *crc)
 {
 	(void)mr;
 	copy_within(ctx, dst, src, len, src);
+	if (crc)
+		*crc = aw_crc32c(*crc, dst, len);
 	return true;
 }
 

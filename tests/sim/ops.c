@@ -61,11 +61,15 @@ static bool place(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t
 	return true;
 }
 
-static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len)
+static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len,
+		   uint32_t *crc)
 {
 	(void)mr;
 	check_within(ctx, src, len, "gathering");
-	memcpy(dst, src, len);
+	if (crc)
+		*crc = aw_crc32c_copy(*crc, dst, src, len);
+	else
+		memcpy(dst, src, len);
 	return true;
 }
 

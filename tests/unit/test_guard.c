@@ -6,6 +6,7 @@
 #include "../lib/gone.h"
 #include "net/mem/fault.h"
 #include "net/mem/guard.h"
+#include "wire/crc32c.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,12 +89,14 @@ static void each_copy(void)
 {
 	const struct rdmap_atomic_req add = { .op = RDMAP_FETCH_ADD, .add_swap_data = 1 };
 	uint64_t before = 0, after;
+	uint32_t crc;
 
 	for (enum way way = UNMAPPED; way < WAYS; way++) {
 		/* qemu-user reports another address than that of the fault. */
 		if (way == CUT_OFF && is_emulated())
 			continue;
 		gone(way);
+		crc = 1;
 		REQUIRE(aw_guard_gather(own, memory, page) && own[page - 1] == 7);
 		REQUIRE(aw_guard_place(memory, (const uint8_t *)"123", 3) && memory[2] == '3');
 		REQUIRE(aw_guard_atomic(memory + 8, &add, &before) && (uint8_t)before == 7);
@@ -104,13 +107,21 @@ static void each_copy(void)
 		own[page - 1] = 0;
 		REQUIRE(aw_guard_gather_nontemporal(own, memory, page) && own[page - 1] == 7);
 		REQUIRE(!aw_guard_gather_nontemporal(own, memory, LENGTH));
+		own[page - 1] = 0;
+		REQUIRE(aw_guard_gather_folding(own, memory, page, &crc) && own[page - 1] == 7);
+		REQUIRE(crc == crc32c_update(1, own, page));
+		after = crc;
+		REQUIRE(!aw_guard_gather_folding(own, memory + page - 1, 2, &crc));
+		REQUIRE(!aw_guard_gather_folding(own, memory, LENGTH, &crc) && crc == after);
 		REQUIRE(!aw_guard_place(memory + page, own, 1));
 		REQUIRE(!aw_guard_place(memory, own, LENGTH));
 		REQUIRE(!aw_guard_atomic(memory + page, &add, &before));
 		REQUIRE(aw_guard_gather(own, memory, page));
 		munmap(memory, page);
 	}
+	crc = 1;
 	REQUIRE(aw_guard_gather(own, NULL, 0) && aw_guard_place(NULL, own, 0));
+	REQUIRE(aw_guard_gather_folding(own, NULL, 0, &crc) && crc == 1);
 }
 
 static void caught(void)

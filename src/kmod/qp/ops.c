@@ -28,9 +28,13 @@ static bool place(void *ctx, const struct aw_mr *mr, u8 *dst, const u8 *src, siz
 	return awk_mr_place(mr, dst, src, len);
 }
 
-static bool gather(void *ctx, const struct aw_mr *mr, u8 *dst, const u8 *src, size_t len)
+static bool gather(void *ctx, const struct aw_mr *mr, u8 *dst, const u8 *src, size_t len, u32 *crc)
 {
-	return awk_mr_gather(mr, dst, src, len);
+	if (!awk_mr_gather(mr, dst, src, len))
+		return false;
+	if (crc)
+		*crc = crc32c(*crc, dst, len);
+	return true;
 }
 
 static bool atomic(void *ctx, const struct aw_mr *mr, u8 *at, const struct rdmap_atomic_req *req,

@@ -6,6 +6,7 @@
 
 #include "base/tsan.h"
 #include "core/atomic.h"
+#include "crc/crc.h"
 #include "net/mem/fault.h"
 #include "net/mem/mapping.h"
 #include "net/mem/nontemporal.h"
@@ -23,11 +24,17 @@ struct step {
 	size_t len;
 	const struct rdmap_atomic_req *req; /* of an atomic, at dst */
 	uint64_t before; /* of an atomic: the result */
+	uint32_t crc; /* of a copy that folds */
 };
 
 static void copy(struct step *step)
 {
 	memcpy(step->dst, step->src, step->len);
+}
+
+static void copy_folding(struct step *step)
+{
+	step->crc = aw_crc32c_copy(step->crc, step->dst, step->src, step->len);
 }
 
 static void copy_nontemporal(struct step *step)
@@ -114,6 +121,22 @@ static bool gather(void (*act)(struct step *step), struct step *step)
 bool aw_guard_gather(uint8_t *dst, const uint8_t *at, size_t len)
 {
 	return gather(copy, &(struct step){ .dst = dst, .src = at, .len = len });
+}
+
+bool aw_guard_gather_folding(uint8_t *dst, const uint8_t *at, size_t len, uint32_t *crc)
+{
+	struct step step = { .dst = dst, .src = at, .len = len, .crc = *crc };
+
+	if (len > 0 && !aw_fault_is_caught()) {
+		if (!aw_guard_gather(dst, at, len))
+			return false;
+		*crc = aw_crc32c(*crc, dst, len);
+		return true;
+	}
+	if (!gather(copy_folding, &step))
+		return false;
+	*crc = step.crc;
+	return true;
 }
 
 bool aw_guard_gather_nontemporal(uint8_t *dst, const uint8_t *at, size_t len)

@@ -15,6 +15,10 @@
 bool aw_guard_place(uint8_t *at, const uint8_t *src, size_t len) AW_MUST_USE;
 bool aw_guard_gather(uint8_t *dst, const uint8_t *at, size_t len) AW_MUST_USE;
 
+/* As aw_guard_gather, and folds what dst gets into crc. */
+bool aw_guard_gather_folding(uint8_t *dst, const uint8_t *at, size_t len,
+			     uint32_t *crc) AW_MUST_USE;
+
 /* As aw_guard_gather, by aw_nontemporal_copy: into memory that another core reads next. */
 bool aw_guard_gather_nontemporal(uint8_t *dst, const uint8_t *at, size_t len) AW_MUST_USE;
 

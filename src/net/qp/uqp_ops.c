@@ -56,11 +56,12 @@ static bool place(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t
 	return aw_guard_place(dst, src, len);
 }
 
-static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len)
+static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len,
+		   uint32_t *crc)
 {
 	(void)mr;
 	(void)ctx;
-	return aw_guard_gather(dst, src, len);
+	return crc ? aw_guard_gather_folding(dst, src, len, crc) : aw_guard_gather(dst, src, len);
 }
 
 static enum aw_error invalidate(void *ctx, uint32_t stag, bool by_peer)

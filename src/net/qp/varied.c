@@ -177,10 +177,11 @@ static void place_held_of(void *ctx)
 	place_held(((struct aw_uqp *)ctx)->varied);
 }
 
-static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len)
+static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len,
+		   uint32_t *crc)
 {
 	place_held_of(ctx);
-	return aw_uqp_ops.gather(ctx, mr, dst, src, len);
+	return aw_uqp_ops.gather(ctx, mr, dst, src, len, crc);
 }
 
 static enum aw_error invalidate(void *ctx, uint32_t stag, bool by_peer)
