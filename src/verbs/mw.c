@@ -106,7 +106,7 @@ int vb_mw_fill(struct aw_swqe *wqe, enum ibv_mw_type type, struct ibv_mw *mw, ui
 	wqe->inv_or_imm = info->mr ? info->mr->lkey : 0;
 	wqe->stag = aw_stag_with_key(mw_of(mw)->aw->stag, key);
 	wqe->access = (uint8_t)access;
-	wqe->swap = mw->handle;
+	wqe->swap = mw_of(mw)->aw->handle;
 	/* A bind has no SGE, so the WQE holds the window's pointer until it is posted. */
 	memcpy(wqe->data, &mw, sizeof(mw));
 	return 0;

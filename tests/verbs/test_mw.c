@@ -287,6 +287,27 @@ static void bind_mw__what_no_wr_is_made_of(void **state)
 	pair_destroy(&p);
 }
 
+/* As from an adapter: handle is the kernel's number for a window, which no WR needs. */
+static void test_handle(struct pair *p, struct ibv_mw *mw)
+{
+	struct ibv_mw_bind_info info = window_info(&p->b, LEN);
+	struct ibv_mw *fresh = ibv_alloc_mw(p->b.mr->pd, mw->type);
+
+	fresh->handle = ~fresh->handle;
+	if (mw->type == IBV_MW_TYPE_1)
+		assert_int_equal(window_bind_type1(&p->b, fresh, info), 0);
+	else
+		assert_int_equal(window_bind_type2(&p->b, fresh, fresh->rkey, info), 0);
+	window_expect_bound(&p->b);
+	window_expect_works(p, fresh->rkey);
+	assert_int_equal(ibv_dealloc_mw(fresh), 0);
+}
+
+static void bind_mw__whatever_the_handle_says(void **state)
+{
+	window_each_type(state, test_handle);
+}
+
 static void bind_mw__before_the_connection(void **state)
 {
 	struct fixture *f = *state;
@@ -457,6 +478,7 @@ int main(void)
 		WITH(wr_bind_mw__of_a_list_that_is_not_posted),
 		WITH(alloc_mw__unknown_type),
 		WITH(bind_mw__what_no_wr_is_made_of),
+		WITH(bind_mw__whatever_the_handle_says),
 		WITH(bind_mw__before_the_connection),
 		WITH(bind_mw__full_queue),
 		WITH(wr_bind_mw__before_the_send_that_tells),
