@@ -2,6 +2,7 @@
 // From the octet stream to ULPDUs: length, CRC, markers, in this order (RFC 5044 4, 6, 8). No octet
 // is kept here; a half FPDU stays with the driver.
 #include "core/machine.h"
+#include "core/promise.h"
 #include "core/rx.h"
 #include "wire/crc32c.h"
 #include "wire/fpdu.h"
@@ -10,12 +11,8 @@
 
 #include <string.h>
 
-/*
- * Of lent octets an FPDU up to this size is copied as a whole. A longer message without payload is
- * too long.
- */
-#define HEAD_MAX 128
-_Static_assert(FPDU_LEN_FIELD + DDP_UNTAGGED_LEN + TERM_MAX + FPDU_CRC_LEN + 3 <= HEAD_MAX,
+/* Of lent octets an FPDU up to AW_RX_HEAD_MAX is copied as a whole. A longer message without payload is too long. */
+_Static_assert(FPDU_LEN_FIELD + DDP_UNTAGGED_LEN + TERM_MAX + FPDU_CRC_LEN + 3 <= AW_RX_HEAD_MAX,
 	       "the longest message that is no payload");
 _Static_assert(RDMAP_ATOMIC_REQ_LEN <= TERM_MAX && RDMAP_READ_REQ_LEN <= TERM_MAX, "likewise");
 
@@ -102,30 +99,38 @@ size_t aw_rx_wanted(const struct aw_qp *qp, const uint8_t *buf, size_t len)
 	return size ? size : len_at(qp) + FPDU_LEN_FIELD;
 }
 
+/* True when the FPDU, of this size, is done with: it was taken, or ended the stream. Of head a copy, which src may be as well. */
+static bool take_head(struct aw_qp *qp, const uint8_t *head, const uint8_t *src, size_t size,
+		      bool crc_is_wrong)
+{
+	if (crc_is_wrong)
+		aw_qp_terminate(qp, AW_E_MPA_CRC);
+	else if (aw_rx_ulpdu_lent(qp, head + FPDU_LEN_FIELD, src + FPDU_LEN_FIELD,
+				  get_be16(head)) == AW_E_DDP_NO_BUFFER &&
+		 aw_machine_runs(qp))
+		return false;
+	qp->rx_pos += size;
+	return true;
+}
+
 /* Takes the FPDU at buf. Returns its octets, or 0 when it was not taken. */
 static size_t take_lent(struct aw_qp *qp, const uint8_t *buf, size_t len)
 {
-	uint8_t head[HEAD_MAX];
+	uint8_t head[AW_RX_HEAD_MAX];
 	size_t copied = len < sizeof(head) ? len : sizeof(head);
-	size_t ulpdu_len, size;
+	bool crc_is_wrong;
+	size_t size;
 
 	if (len < FPDU_LEN_FIELD)
 		return 0;
 	memcpy(head, buf, copied);
-	ulpdu_len = get_be16(head);
-	size = fpdu_size(ulpdu_len);
+	size = fpdu_size(get_be16(head));
 	if (size > len)
 		return 0;
 	if (size <= copied)
 		buf = head;
-	if (aw_stream_crc_in(&qp->stream) && !crc_is_right(qp, buf, size))
-		aw_qp_terminate(qp, AW_E_MPA_CRC);
-	else if (aw_rx_ulpdu_lent(qp, head + FPDU_LEN_FIELD, buf + FPDU_LEN_FIELD, ulpdu_len) ==
-			 AW_E_DDP_NO_BUFFER &&
-		 aw_machine_runs(qp))
-		return 0;
-	qp->rx_pos += size;
-	return size;
+	crc_is_wrong = aw_stream_crc_in(&qp->stream) && !crc_is_right(qp, buf, size);
+	return take_head(qp, head, buf, size, crc_is_wrong) ? size : 0;
 }
 
 size_t aw_rx_lent(struct aw_qp *qp, const uint8_t *buf, size_t len)
@@ -142,4 +147,17 @@ size_t aw_rx_lent(struct aw_qp *qp, const uint8_t *buf, size_t len)
 		used += n;
 	}
 	return len;
+}
+
+size_t aw_rx_scattered(struct aw_qp *qp, const struct aw_rx_scattered *fpdu)
+{
+	bool crc_is_wrong = aw_stream_crc_in(&qp->stream) &&
+			    crc32c_final(fpdu->crc) != fpdu->crc_field;
+
+	AW_PROMISE(fpdu->size > AW_RX_HEAD_MAX && fpdu->size == fpdu_size(get_be16(fpdu->head)));
+	if (qp->stream.markers_rx || aw_qp_has_waiting(qp))
+		return 0;
+	if (aw_machine_runs(qp) && !take_head(qp, fpdu->head, fpdu->src, fpdu->size, crc_is_wrong))
+		return 0;
+	return fpdu->size;
 }

@@ -33,7 +33,8 @@ struct aw_ops {
 	 * place copies checked octets into the held MR, gather out of it. dst (src) is aw_mr_at's;
 	 * the driver, which chose mr->host, knows what kind of address it is. Unless crc is NULL, gather
 	 * folds into it what dst gets, also while the program changes src. False when the memory
-	 * is unmapped, as a program may do: some octets may have been copied.
+	 * is unmapped, as a program may do: some octets may have been copied. While the driver is in
+	 * aw_rx_scattered, src is what that stands for.
 	 */
 	bool (*place)(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src,
 		      size_t len);

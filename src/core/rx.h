@@ -33,6 +33,27 @@ size_t aw_rx_wanted(const struct aw_qp *qp, const uint8_t *buf, size_t len);
 size_t aw_rx_lent(struct aw_qp *qp, const uint8_t *buf, size_t len);
 
 /*
+ * Octets that begin an FPDU and may tell what it is: one of this size or less is given to aw_rx_lent in one piece.
+ */
+#define AW_RX_HEAD_MAX 128
+
+/* A whole FPDU of more than AW_RX_HEAD_MAX octets, without markers, that its driver has in several pieces. */
+struct aw_rx_scattered {
+	const uint8_t *head; /* a copy of its first AW_RX_HEAD_MAX octets */
+	const uint8_t *src; /* its first octet for ops->place, which alone reads from there on */
+	size_t size; /* as aw_rx_wanted told */
+	/* Unused without CRCs. crc: the register of CRC32c behind all octets but the CRC field. */
+	uint32_t crc;
+	uint32_t crc_field;
+};
+
+/*
+ * As aw_rx_lent, for one such FPDU. Its size, or 0: not taken, because it has to wait or comes behind one that does, or
+ * because there are markers.
+ */
+size_t aw_rx_scattered(struct aw_qp *qp, const struct aw_rx_scattered *fpdu);
+
+/*
  * Takes one ULPDU whose CRC was verified. AW_OK, or the error that the Terminate now due reports; or
  * AW_E_DDP_NO_BUFFER while messages are exchanged as before: it has to wait, and has changed nothing.
  */

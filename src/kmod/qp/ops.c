@@ -25,7 +25,10 @@ static bool reach(void *ctx, const struct aw_mr *mr, u8 *at, size_t len, bool wr
 
 static bool place(void *ctx, const struct aw_mr *mr, u8 *dst, const u8 *src, size_t len)
 {
-	return awk_mr_place(mr, dst, src, len);
+	const struct awk_qp *qp = ctx;
+
+	return qp->source ? qp->source->place(qp->source, mr, dst, (uintptr_t)src, len)
+			  : awk_mr_place(mr, dst, src, len);
 }
 
 static bool gather(void *ctx, const struct aw_mr *mr, u8 *dst, const u8 *src, size_t len, u32 *crc)

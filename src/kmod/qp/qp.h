@@ -20,6 +20,12 @@
 
 struct awk_stream;
 
+/* Where an FPDU lies that the core takes by aw_rx_scattered: its src is the offset at. */
+struct awk_source {
+	bool (*place)(const struct awk_source *source, const struct aw_mr *mr, u8 *dst, size_t at,
+		      size_t len);
+};
+
 struct awk_qp {
 	struct ib_qp base;
 	/* fixed after create */
@@ -47,6 +53,7 @@ struct awk_qp {
 	spinlock_t lock; /* bh: awk_qp_lock, awk_qp_unlock; guards what follows */
 	struct aw_qp core;
 	u32 sq_get;
+	const struct awk_source *source; /* within aw_rx_scattered, else NULL */
 	u32 recv_budget; /* receives that one hold of the lock may still flush */
 	bool read_inv_failed; /* the Read of a READ_WITH_INV failed, and has completed */
 	enum ib_qp_state idle_state; /* in IDLE: RESET, INIT or RTR, as set by modify_qp */

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Receive: an FPDU that lies in one piece of TCP's buffers is placed from there. For others, and
-// when there are markers, the core needs flat bytes that it may write to; they go through a stage.
-// The core checks RFC 5044 4.4's CRC before it places a byte.
+// Receive: an FPDU is placed from TCP's buffers. Where it cannot be, and when there are markers, the core needs flat bytes
+// that it may write to; they go through a stage. The core checks RFC 5044 4.4's CRC before it places a byte.
 #include "core/rx.h"
+#include "core/machine.h"
 
 #include "kmod/stream/io.h"
+#include "kmod/stream/pieces.h"
 #include "kmod/stream/pool.h"
+#include "wire/octets.h"
 
 #include <net/tcp.h>
 
 #define RX_BYTES (256 * 1024) /* bytes per turn, so that other work has its turn */
+
+/* One call of tcp_read_sock. */
+struct rx_turn {
+	struct awk_qp *qp;
+	struct sock *sk;
+	size_t done; /* bytes that the queue has next and that were taken, with those of an skb before */
+};
 
 static bool rx_may_read(const struct awk_qp *qp)
 {
@@ -130,20 +139,80 @@ static const u8 *skb_piece(const struct sk_buff *skb, unsigned int offset, size_
 	return NULL;
 }
 
-/* As rx_copy, but whole FPDUs where they lie, if they can be taken so. */
-static size_t rx_take(struct awk_qp *qp, struct sk_buff *skb, unsigned int offset, size_t len)
+/* True when TCP has room for so many bytes, and takes them without reading by us. */
+static bool queue_has_room(const struct awk_qp *qp, struct sock *sk, size_t missing)
 {
+	return missing <= tcp_receive_window(tcp_sk(sk)) && !tcp_rmem_pressure(sk) &&
+	       !awk_sock_is_over(sk) && !READ_ONCE(qp->stream->broken);
+}
+
+/* Takes the FPDU of this size at the start of pieces. Returns its bytes, or 0. */
+static size_t pieces_take(struct awk_qp *qp, const struct awk_pieces *pieces, const u8 *head,
+			  size_t size)
+{
+	struct aw_rx_scattered fpdu = { .head = head, .size = size };
+	u8 crc_field[FPDU_CRC_LEN];
+	size_t n;
+
+	lockdep_assert_held(&qp->lock);
+	if (aw_stream_crc_in(&qp->core.stream)) {
+		fpdu.crc = awk_pieces_crc(pieces, size - FPDU_CRC_LEN);
+		awk_pieces_copy(pieces, size - FPDU_CRC_LEN, crc_field, FPDU_CRC_LEN);
+		fpdu.crc_field = get_le32(crc_field);
+	}
+	qp->source = &pieces->source;
+	n = aw_rx_scattered(&qp->core, &fpdu);
+	qp->source = NULL;
+	return n;
+}
+
+/*
+ * Takes the FPDU that begins here and ends in another piece, perhaps of another skb. Returns its bytes; 0: none can be taken
+ * so, or, with rx_part, the rest is not there yet.
+ */
+static size_t rx_scattered(struct rx_turn *turn, struct sk_buff *skb, unsigned int offset)
+{
+	struct awk_qp *qp = turn->qp;
+	struct awk_pieces pieces;
+	u8 head[AW_RX_HEAD_MAX];
+	size_t copied, size;
+
+	/* TCP's urgent byte is no part of the stream. */
+	if (qp->core.stream.markers_rx || aw_qp_has_waiting(&qp->core) ||
+	    !aw_machine_runs(&qp->core) || tcp_sk(turn->sk)->urg_data)
+		return 0;
+	awk_pieces_init(&pieces, turn->sk, skb, offset);
+	copied = min(pieces.len, sizeof(head));
+	awk_pieces_copy(&pieces, 0, head, copied);
+	size = aw_rx_wanted(&qp->core, head, copied);
+	if (size > pieces.len) {
+		if (queue_has_room(qp, turn->sk, size - pieces.len))
+			WRITE_ONCE(qp->stream->rx_part, size);
+		return 0;
+	}
+	if (size <= sizeof(head))
+		return aw_rx_lent(&qp->core, head, size);
+	return pieces_take(qp, &pieces, head, size);
+}
+
+/* As rx_copy, but whole FPDUs where they lie, if they can be taken so; the last may end behind len. */
+static size_t rx_take(struct rx_turn *turn, struct sk_buff *skb, unsigned int offset, size_t len)
+{
+	struct awk_qp *qp = turn->qp;
 	const struct awk_stage *stage = qp->stream->stage;
-	const u8 *p = NULL;
 	size_t piece, n = 0;
+	const u8 *p;
 
 	if (!rx_may_read(qp))
 		return 0;
-	if (!stage || stage->len == 0)
-		p = skb_piece(skb, offset, &piece);
+	if (stage && stage->len > 0)
+		return rx_copy(qp, skb, offset, len);
+	p = skb_piece(skb, offset, &piece);
 	if (p)
 		n = aw_rx_lent(&qp->core, p, min(piece, len));
-	return n > 0 ? n : rx_copy(qp, skb, offset, len);
+	if (n == 0)
+		n = rx_scattered(turn, skb, offset);
+	return n > 0 || qp->stream->rx_part ? n : rx_copy(qp, skb, offset, len);
 }
 
 /*
@@ -152,17 +221,20 @@ static size_t rx_take(struct awk_qp *qp, struct sk_buff *skb, unsigned int offse
  */
 static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t len)
 {
-	struct awk_qp *qp = desc->arg.data;
-	size_t used = 0, n;
+	struct rx_turn *turn = desc->arg.data;
+	size_t used, n;
 
-	len = min(len, desc->count);
-	awk_qp_lock(qp);
-	do {
-		n = rx_take(qp, skb, offset + used, len - used);
-		used += n;
-	} while (n > 0 && used < len);
-	awk_qp_unlock(qp);
-	desc->count = used < len ? 0 : desc->count - used;
+	if (turn->done == 0)
+		len = min(len, desc->count);
+	used = min(turn->done, len);
+	turn->done -= used;
+	awk_qp_lock(turn->qp);
+	while (used < len && (n = rx_take(turn, skb, offset + used, len - used)) > 0) {
+		turn->done = n - min(n, len - used);
+		used += n - turn->done;
+	}
+	awk_qp_unlock(turn->qp);
+	desc->count = used < len ? 0 : max(desc->count - min(desc->count, used), turn->done);
 	return used;
 }
 
@@ -188,12 +260,36 @@ static bool drop_urgent(struct sock *sk)
 	return tcp_read_sock(sk, &desc, drop_actor) == 1;
 }
 
+/*
+ * TCP calls for the rest of an FPDU only once it is there, and acknowledges what comes until then; but not what came before,
+ * which nobody has read.
+ */
+static void rx_await(struct awk_qp *qp, struct sock *sk)
+{
+	int bytes = max_t(int, qp->stream->rx_part, 1);
+
+	sock_owned_by_me(sk);
+	if (sk->sk_rcvlowat != bytes)
+		WRITE_ONCE(sk->sk_rcvlowat, bytes);
+	if (qp->stream->rx_part &&
+	    tcp_sk(sk)->rcv_nxt - tcp_sk(sk)->rcv_wup > inet_csk(sk)->icsk_ack.rcv_mss)
+		__tcp_send_ack(sk, tcp_sk(sk)->rcv_nxt);
+}
+
+/* True when there is something in TCP's queue for us to read now. */
+static bool queue_is_due(const struct awk_qp *qp, struct sock *sk)
+{
+	return !qp->stream->rx_part && !skb_queue_empty(&sk->sk_receive_queue);
+}
+
 static void rx_pass(struct awk_qp *qp, struct sock *sk)
 {
 	struct awk_stream *s = qp->stream;
-	read_descriptor_t desc = { .arg.data = qp, .count = RX_BYTES };
+	struct rx_turn turn = { .qp = qp, .sk = sk };
+	read_descriptor_t desc = { .arg.data = &turn, .count = RX_BYTES };
 
 	sock_owned_by_me(sk);
+	WRITE_ONCE(s->rx_part, 0);
 	/* More of an FPDU whose stage was given back: without a stage nothing is read until there is one. */
 	if (READ_ONCE(s->packed) && !skb_queue_empty(&sk->sk_receive_queue)) {
 		awk_qp_lock(qp);
@@ -206,6 +302,7 @@ static void rx_pass(struct awk_qp *qp, struct sock *sk)
 	do {
 		tcp_read_sock(sk, &desc, rx_actor);
 	} while (drop_urgent(sk));
+	rx_await(qp, sk);
 }
 
 void awk_rx_arrived(struct awk_qp *qp, struct sock *sk)
@@ -215,8 +312,8 @@ void awk_rx_arrived(struct awk_qp *qp, struct sock *sk)
 	rx_pass(qp, sk);
 	awk_qp_lock(qp);
 	stage_rest(qp);
-	due = !skb_queue_empty(&sk->sk_receive_queue) || awk_sock_is_over(sk) ||
-	      qp->stream->starved || awk_stream_ends(qp) || awk_tx_is_due(qp);
+	due = queue_is_due(qp, sk) || awk_sock_is_over(sk) || qp->stream->starved ||
+	      awk_stream_ends(qp) || awk_tx_is_due(qp);
 	/* A message that waits for a receive is tried again, though nothing more arrives. */
 	awk_stream_arm(qp);
 	awk_qp_unlock(qp);
@@ -252,9 +349,9 @@ static bool rx_is_due(const struct awk_qp *qp, struct sock *sk)
 {
 	const struct awk_stream *s = qp->stream;
 
-	return !skb_queue_empty_lockless(&sk->sk_receive_queue) || READ_ONCE(qp->core.rx_held) ||
-	       READ_ONCE(s->stage) || READ_ONCE(s->starved) || READ_ONCE(s->broken) ||
-	       awk_sock_is_over(sk) || READ_ONCE(tcp_sk(sk)->urg_data);
+	return (!READ_ONCE(s->rx_part) && !skb_queue_empty_lockless(&sk->sk_receive_queue)) ||
+	       READ_ONCE(qp->core.rx_held) || READ_ONCE(s->stage) || READ_ONCE(s->starved) ||
+	       READ_ONCE(s->broken) || awk_sock_is_over(sk) || READ_ONCE(tcp_sk(sk)->urg_data);
 }
 
 bool awk_rx_serve(struct awk_qp *qp, struct sock *sk)
@@ -278,7 +375,7 @@ bool awk_rx_serve(struct awk_qp *qp, struct sock *sk)
 	awk_qp_lock(qp);
 	rx_follow(qp, sk);
 	stage_rest(qp);
-	more = rx_may_read(qp) && !s->starved && !skb_queue_empty(&sk->sk_receive_queue);
+	more = rx_may_read(qp) && !s->starved && queue_is_due(qp, sk);
 	awk_qp_unlock(qp);
 	release_sock(sk);
 	return more;

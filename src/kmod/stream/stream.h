@@ -4,10 +4,11 @@
 // Callbacks of the socket receive, in softirq or in the thread that releases the socket's lock.
 // Doorbells transmit, and one worker does both when they cannot; only the worker ends the stream.
 //
-// An FPDU that lies in one piece of an skb is verified and placed where it lies (aw_rx_lent): one
-// copy. Others go over a stage, which takes no more than that FPDU. An skb's pages may be those of
-// a sender on the same host, which writes to them meanwhile: headers are copied and read once, and
-// a payload that changes harms that message alone. Every payload that is sent is copied into a
+// An FPDU is verified and placed where it lies, in one piece of an skb (aw_rx_lent) or in several, also of several skbs
+// (aw_rx_scattered): one copy. Half an FPDU stays in TCP's queue until the rest is there, for which TCP has to have room.
+// Where it has not, and where there are markers or a message waits for its receive, an FPDU goes over a stage, which takes no
+// more than that one. An skb's pages may be those of a sender on the same host, which writes to them meanwhile: headers are
+// copied and read once, and a payload that changes harms that message alone. Every payload that is sent is copied into a
 // batch, one piece of pages; TCP copies a short one, and keeps the pages of a long one until they
 // are acknowledged. A worker goes on where a budget ends. No lock is held over sendmsg. A callback
 // that TCP called before its socket went to another user finds out under sk_callback_lock
@@ -57,6 +58,9 @@ struct awk_stream {
 	struct timer_list timer; /* kicks the QP */
 	wait_queue_head_t over; /* sock and user became NULL */
 	unsigned long flags; /* AWK_STREAM_ROOM and the like, by set_bit */
+
+	/* guarded by the socket's lock: bytes of the FPDU whose beginning TCP's queue keeps; 0: it keeps none */
+	size_t rx_part;
 
 	/* guarded by the QP's lock */
 	/* NULL: none. The thread that set tx_busy, and the worker, may use it without the lock */
