@@ -17,13 +17,24 @@
 _Static_assert(2 * MARKED_EMSS_MAX <= AW_TX_ARENA_MIN, "room for both forms of an FPDU");
 _Static_assert(FPDU_MAX <= AW_TX_ARENA_MIN, "room for the largest FPDU");
 
+/*
+ * The longest FPDU that may be sent, less what is not a whole number of segments: TCP bundles whole segments, and an FPDU that
+ * ends in the next bundle is taken later.
+ */
+static uint32_t whole_segments(uint32_t emss)
+{
+	const uint32_t most = (uint32_t)fpdu_size(FPDU_MULPDU_MAX);
+
+	return emss > 0 && emss < most ? most - most % emss : most;
+}
+
 uint32_t aw_tx_mulpdu(const struct aw_stream *stream)
 {
 	uint32_t emss = stream->emss;
 
 	/* RFC 5044 3 asks for FPDUs of a segment because of receivers that place out of order; this peer does not. */
 	if (stream->large_fpdus && !stream->markers_tx)
-		return FPDU_MULPDU_MAX;
+		return (uint32_t)fpdu_mulpdu(whole_segments(emss), false);
 	if (stream->markers_tx && emss > MARKED_EMSS_MAX)
 		emss = MARKED_EMSS_MAX;
 	return (uint32_t)fpdu_mulpdu(emss, stream->markers_tx);

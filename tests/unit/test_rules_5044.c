@@ -3,6 +3,7 @@
 // docs/rfc/5044.toml says which rule each test holds.
 #include "../lib/core_pair.h"
 #include "core/rx.h"
+#include "core/tx_frame.h"
 #include "wire/crc32c.h"
 #include "wire/fpdu.h"
 #include "wire/octets.h"
@@ -62,9 +63,14 @@ static void rules_5044__fpdus_follow_the_segments(void **state)
 	core_pair_destroy(pair);
 }
 
-/* Section 3: FPDUs longer than a segment only for a peer that takes them, and none with markers, whose places hang on it. */
+/*
+ * Section 3: FPDUs longer than a segment only for a peer that takes them, and none with markers, whose places hang on it. They
+ * fill as many segments as they can.
+ */
 static void rules_5044__large_fpdus(void **state)
 {
+	const size_t large = 44 * 1448, first = large - fpdu_size(DDP_TAGGED_LEN);
+
 	(void)state;
 	for (unsigned int i = 0; i < 4; i++) {
 		struct aw_stream stream = core_stream(true, 1448);
@@ -76,7 +82,7 @@ static void rules_5044__large_fpdus(void **state)
 		core_post(end, AW_OP_WRITE, 0, 70000, 0);
 		assert_true(core_tx_one(end));
 		if (i == 1)
-			assert_int_equal(end->wire_len, fpdu_size(64768));
+			assert_int_equal(end->wire_len, large);
 		else
 			assert_in_range(end->wire_len, 1400, 1448);
 		/* A change of the path changes nothing where segments do not count. */
@@ -84,11 +90,32 @@ static void rules_5044__large_fpdus(void **state)
 		end->wire_len = 0;
 		assert_true(core_tx_one(end));
 		if (i == 1)
-			assert_int_equal(end->wire_len, fpdu_size(70000 - (64768 - DDP_TAGGED_LEN) +
-								  DDP_TAGGED_LEN));
+			assert_int_equal(end->wire_len, fpdu_size(70000 - first + DDP_TAGGED_LEN));
 		else
 			assert_in_range(end->wire_len, 500, 536);
 		core_end_destroy(end);
+	}
+}
+
+/* Section 3: no FPDU is longer than MULPDU's most, however long the segments are. */
+static void rules_5044__large_fpdus_of_any_segment(void **state)
+{
+	static const uint32_t segments[] = { 0,	    1,	   127,	  536,	 8948,
+					     64775, 64776, 64777, 65483, 1 << 20 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(segments) / sizeof(segments[0]); i++) {
+		struct aw_stream stream = core_stream(true, segments[i]);
+		uint32_t mulpdu, size;
+
+		stream.large_fpdus = true;
+		mulpdu = aw_tx_mulpdu(&stream);
+		size = (uint32_t)fpdu_size(mulpdu);
+		assert_in_range(mulpdu, 64768 / 2, 64768);
+		if (segments[i] > 0 && segments[i] < 64776)
+			assert_in_range(64776 / segments[i] * segments[i] - size, 0, 3);
+		else
+			assert_int_equal(size, 64776);
 	}
 }
 
@@ -247,6 +274,7 @@ int main(void)
 		cmocka_unit_test(rules_5044__no_ulpdu_beyond_64768),
 		cmocka_unit_test(rules_5044__fpdus_follow_the_segments),
 		cmocka_unit_test(rules_5044__large_fpdus),
+		cmocka_unit_test(rules_5044__large_fpdus_of_any_segment),
 		cmocka_unit_test(rules_5044__pad_is_ignored),
 		cmocka_unit_test(rules_5044__markers_where_they_belong),
 		cmocka_unit_test(rules_5044__no_markers_unasked),
