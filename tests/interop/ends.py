@@ -75,7 +75,7 @@ class GuestEnd:
 class KmodEnd(GuestEnd):
     kind = KMOD
     names = {}
-    defaults = {"crc": True, "p2p": True, "markers": False, "extensions": False, "revision": 2, "large_fpdus": False}
+    defaults = {"crc": True, "p2p": True, "markers": False, "extensions": False, "revision": 2, "large_fpdus": True}
 
 
 class SiwEnd(GuestEnd):

@@ -28,12 +28,11 @@ static bool extensions;
 module_param(extensions, bool, 0644);
 MODULE_PARM_DESC(extensions, "offer or agree to atomics and immediate data (default: off)");
 
-/* Off by default: an FPDU that lies in several pieces of TCP's buffers is copied once more before it is placed. */
-static bool large_fpdus;
+static bool large_fpdus = true;
 module_param(large_fpdus, bool, 0644);
 MODULE_PARM_DESC(
 	large_fpdus,
-	"take and send FPDUs longer than a TCP segment where the peer does as well (default: off)");
+	"take and send FPDUs longer than a TCP segment where the peer does as well (default: on)");
 
 static int revision_set(const char *text, const struct kernel_param *param)
 {
