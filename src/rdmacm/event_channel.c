@@ -132,7 +132,8 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 		free(ch);
 		return NULL;
 	}
-	ch->owner = (struct aw_event_owner){ .fd = ch->channel.fd, .inherit = begin_empty };
+	ch->owner =
+		(struct aw_event_owner){ .fd = ch->channel.fd, .set = -1, .inherit = begin_empty };
 	begin_empty(&ch->owner);
 	aw_event_owner_add(&ch->owner);
 	return &ch->channel;

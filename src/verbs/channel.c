@@ -19,7 +19,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
 	AW_UNCANCELLED int cancel = aw_cancel_disable();
 	struct vb_channel *channel = calloc(1, sizeof(*channel));
-	int err = channel ? aw_channel_init(&channel->events) : ENOMEM;
+	int err = channel ? aw_channel_init_for_qps(&channel->events) : ENOMEM;
 
 	if (err) {
 		free(channel);

@@ -3,107 +3,14 @@
 // only where ibv_get_cq_event has an event.
 #include "net/qp/channel_wait.h"
 
-#include "../lib/uqp_pair.h"
-#include "net/qp/cq_poll.h"
+#include "../lib/polled_channel.h"
+#include "net/qp/times.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <sys/epoll.h>
-#include <sys/select.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 /* A server of many messages: what the library learns of a program's ways it has learnt by then. */
 #define ROUNDS 64
-
-static struct aw_channel ch;
-static int level, edge; /* epoll sets of the program's, with the channel's fd */
-
-static int epoll_with(uint32_t events)
-{
-	struct epoll_event ev = { .events = events };
-	int epfd = epoll_create1(EPOLL_CLOEXEC);
-
-	assert_true(epfd >= 0);
-	assert_int_equal(epoll_ctl(epfd, EPOLL_CTL_ADD, ch.fd, &ev), 0);
-	return epfd;
-}
-
-static int setup(void **state)
-{
-	int err = pair_setup(state);
-	struct pair *p = *state;
-
-	assert_int_equal(aw_channel_init(&ch), 0);
-	end_set_channel(&p->b, &ch);
-	level = epoll_with(EPOLLIN);
-	edge = epoll_with(EPOLLIN | EPOLLET);
-	return err;
-}
-
-static int teardown(void **state)
-{
-	int err = pair_teardown_stopped(state);
-
-	close(level);
-	close(edge);
-	aw_channel_fini(&ch);
-	return err;
-}
-
-static bool is_readable(int timeout_ms)
-{
-	struct pollfd pollfd = { .fd = ch.fd, .events = POLLIN };
-
-	return poll(&pollfd, 1, timeout_ms) == 1;
-}
-
-static void assert_not_readable(void)
-{
-	struct timeval now = { 0, 0 };
-	struct epoll_event ev;
-	fd_set set;
-
-	FD_ZERO(&set);
-	FD_SET(ch.fd, &set);
-	assert_false(is_readable(0));
-	assert_int_equal(select(ch.fd + 1, &set, NULL, NULL, &now), 0);
-	assert_int_equal(epoll_wait(level, &ev, 1, 0), 0);
-	assert_int_equal(epoll_wait(edge, &ev, 1, 0), 0);
-}
-
-/* The program waits by the edge, and takes the one event at once. */
-static void take(void)
-{
-	struct epoll_event ev;
-	void *object;
-	int kind;
-
-	assert_int_equal(epoll_wait(edge, &ev, 1, (int)(UQP_PAIR_WAIT_NS / 1000000)), 1);
-	assert_int_equal(epoll_wait(level, &ev, 1, 0), 1);
-	assert_true(is_readable(0));
-	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
-	assert_not_readable();
-}
-
-/* A request that has an event. */
-static void talk(struct pair *p)
-{
-	struct aw_sge sge = end_sge(&p->b, 0, 16);
-	struct aw_cq_entry entry;
-
-	assert_int_equal(aw_uqp_recv(p->b.qp, 1, &sge, 1), 0);
-	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
-	end_post(&p->a, AW_OP_SEND, &p->b, 4);
-	take();
-	assert_int_equal(aw_cq_poll(&p->b.cq, &entry, 1), 1);
-	end_wait_cqe(&p->a);
-}
 
 /*
  * A Write, which has no event: the progress thread looks at the socket, where the bytes are, only when the fd has been looked
@@ -145,13 +52,34 @@ static void channel_poll__readable_for_events_alone_without_blocking(void **stat
 	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
 }
 
+static void channel_poll__blocking_is_never_watched(void **state)
+{
+	struct pair *p = *state;
+
+	for (uint32_t i = 0; i < 2 * AW_EVENTFUL_MIN; i++)
+		talk(p);
+	assert_int_equal(ch.watched, 0);
+}
+
+/* Through memory a bell may come for bytes that a poll has taken, so there the progress thread hears the bells. */
+static void channel_poll__watched_over_sockets_alone(void **state)
+{
+	struct pair *p = *state;
+
+	assert_int_equal(fcntl(ch.fd, F_SETFL, O_NONBLOCK), 0);
+	for (uint32_t i = 0; i < 2 * AW_EVENTFUL_MIN; i++) {
+		talk(p);
+		assert_true(ch.watched == 0 || !end_is_in_memory(&p->b, true));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(channel_poll__readable_for_events_alone, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(
-			channel_poll__readable_for_events_alone_without_blocking, setup, teardown),
+		CASE(channel_poll__readable_for_events_alone),
+		CASE(channel_poll__readable_for_events_alone_without_blocking),
+		CASE(channel_poll__blocking_is_never_watched),
+		CASE(channel_poll__watched_over_sockets_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

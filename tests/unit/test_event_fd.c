@@ -148,6 +148,80 @@ static void event_fd_raise__seen_by_copies(void **state)
 	assert_int_equal(reported(-1), POLLIN);
 }
 
+static bool set_is_readable(int set)
+{
+	struct pollfd p = { .fd = set, .events = POLLIN | POLLOUT | POLLPRI };
+
+	return poll(&p, 1, 0) == 1 && p.revents == POLLIN;
+}
+
+/* The program has the set's number, in sets of its own. */
+static void event_fd_open_set__readable_with_an_edge_for_every_raise(void **state)
+{
+	struct epoll_event want = { .events = EPOLLIN | EPOLLOUT | EPOLLET }, got;
+	int epfd = epoll_create1(EPOLL_CLOEXEC), set = aw_event_fd_open_set(fd);
+
+	(void)state;
+	assert_true(set >= 0 && fcntl(set, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(epoll_ctl(epfd, EPOLL_CTL_ADD, set, &want), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(epoll_wait(epfd, &got, 1, 0), 0);
+		aw_event_fd_raise(fd);
+		assert_int_equal(epoll_wait(epfd, &got, 1, -1), 1);
+		assert_int_equal(got.events, EPOLLIN);
+		assert_true(set_is_readable(set));
+	}
+	aw_event_fd_lower(fd);
+	assert_false(set_is_readable(set));
+	close(set);
+	close(epfd);
+}
+
+static void inherit_nothing(struct aw_event_owner *owner)
+{
+	(void)owner;
+}
+
+static int use_set_of_the_child(int set)
+{
+	bool blocks = !(fcntl(set, F_GETFL) & O_NONBLOCK), readable = set_is_readable(set);
+
+	aw_event_fd_raise(fd);
+	return blocks || readable || !set_is_readable(set) || !(fcntl(set, F_GETFD) & FD_CLOEXEC);
+}
+
+/* Neither process raises the other's, and where the program has closed the set its number is left alone. */
+static void event_owner__a_child_has_a_set_of_its_own(void **state)
+{
+	struct aw_event_owner owner = { .fd = fd,
+					.set = aw_event_fd_open_set(fd),
+					.inherit = inherit_nothing };
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(fcntl(owner.set, F_SETFL, O_NONBLOCK), 0);
+	aw_event_owner_add(&owner);
+	aw_event_fd_raise(fd);
+	pid = fork();
+	if (pid == 0) {
+		status = use_set_of_the_child(owner.set);
+		aw_event_fd_lower(fd);
+		_exit(status);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(set_is_readable(owner.set));
+	assert_int_equal(dup2(STDIN_FILENO, owner.set), owner.set);
+	pid = fork();
+	if (pid == 0)
+		_exit(epoll_wait(owner.set, &(struct epoll_event){ 0 }, 1, 0) == 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	aw_event_owner_remove(&owner);
+	close(owner.set);
+}
+
 /* The last test: it is found out once a process. */
 static void event_fd_raise__by_the_timer_without_the_ioctl(void **state)
 {
@@ -171,6 +245,8 @@ int main(void)
 		TEST(event_fd_raise__every_one_is_an_edge),
 		TEST(event_fd_await__blocks),
 		TEST(event_fd_raise__seen_by_copies),
+		TEST(event_fd_open_set__readable_with_an_edge_for_every_raise),
+		TEST(event_owner__a_child_has_a_set_of_its_own),
 		TEST(event_fd_raise__by_the_timer_without_the_ioctl),
 	};
 

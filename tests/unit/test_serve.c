@@ -16,6 +16,11 @@
 #define POLLER AW_SERVER_POLLER
 #define SPINNER AW_SERVER_SPINNER
 #define WAITER AW_SERVER_WAITER
+#define WATCHER AW_SERVER_WATCHER
+#define EVENTFUL                         \
+	{                                \
+		.count = AW_EVENTFUL_MIN \
+	}
 
 struct row {
 	const char *name;
@@ -95,6 +100,47 @@ static const struct row arrival_rows[] = {
 	{ "a sleeper that does not see the socket",
 	  { .server = PROGRESS, .asleep = true, .arrival_ns = NOW - 1, .unreachable = true },
 	  { PROGRESS, true, false } },
+	{ "a thread polls the fd, and each arrival raises an event",
+	  { .server = PROGRESS,
+	    .armed = true,
+	    .took_ns = NOW - AW_AWAKE_NS + 1,
+	    .arrival_ns = NOW - AW_BRISK_NS + 1,
+	    .eventful = EVENTFUL },
+	  { WATCHER, true, false } },
+	{ "not each has raised one",
+	  { .server = PROGRESS,
+	    .took_ns = NOW - 1,
+	    .arrival_ns = NOW - 1,
+	    .eventful = { .count = AW_EVENTFUL_MIN - 1 } },
+	  { PROGRESS, true, false } },
+	{ "one that did not costs twice as many",
+	  { .server = PROGRESS,
+	    .took_ns = NOW - 1,
+	    .arrival_ns = NOW - 1,
+	    .eventful = { .count = 2 * AW_EVENTFUL_MIN - 1, .doubled = 1 } },
+	  { PROGRESS, true, false } },
+	{ "a thread polls the fd, arrivals are rare",
+	  { .server = PROGRESS,
+	    .took_ns = NOW - 1,
+	    .arrival_ns = NOW - AW_BRISK_NS,
+	    .eventful = EVENTFUL },
+	  { PROGRESS, true, false } },
+	{ "a thread took an event long ago",
+	  { .server = PROGRESS,
+	    .took_ns = NOW - AW_AWAKE_NS,
+	    .arrival_ns = NOW - 1,
+	    .eventful = EVENTFUL },
+	  { PROGRESS, true, false } },
+	{ "no thread ever took one",
+	  { .server = PROGRESS, .arrival_ns = NOW - 1, .eventful = EVENTFUL },
+	  { PROGRESS, true, false } },
+	{ "a sleeper comes first",
+	  { .server = PROGRESS,
+	    .asleep = true,
+	    .took_ns = NOW - 1,
+	    .arrival_ns = NOW - 1,
+	    .eventful = EVENTFUL },
+	  { WAITER, true, false } },
 	{ "the end of a stream that pollers serve",
 	  { .server = POLLER, .polls = AW_TURNS_MIN },
 	  { POLLER, true, false } },
@@ -161,6 +207,45 @@ static const struct row tick_rows[] = {
 	{ "another channel's CQ is armed",
 	  { .server = WAITER, .asleep = true, .armed = true },
 	  { PROGRESS, false, false } },
+	{ "watchers come",
+	  { .server = WATCHER, .eventful = EVENTFUL, .loops = true },
+	  { WATCHER, false, false } },
+	{ "their loop goes round at other channels",
+	  { .server = WATCHER,
+	    .eventful = EVENTFUL,
+	    .loops = true,
+	    .idle_ticks = AW_SILENT_TICKS - 1 },
+	  { WATCHER, false, false } },
+	{ "it has not come here for long",
+	  { .server = WATCHER, .eventful = EVENTFUL, .loops = true, .idle_ticks = AW_SILENT_TICKS },
+	  { WATCHER, true, false } },
+	{ "in between it is left alone",
+	  { .server = WATCHER,
+	    .eventful = EVENTFUL,
+	    .loops = true,
+	    .idle_ticks = AW_SILENT_TICKS + 1 },
+	  { WATCHER, false, false } },
+	{ "it serves none",
+	  { .server = WATCHER,
+	    .eventful = EVENTFUL,
+	    .loops = true,
+	    .unserved_ticks = AW_SILENT_TICKS },
+	  { WATCHER, true, false } },
+	{ "no watcher comes anywhere",
+	  { .server = WATCHER, .eventful = EVENTFUL, .idle_ticks = 1 },
+	  { WATCHER, true, false } },
+	{ "nor for long",
+	  { .server = WATCHER, .eventful = EVENTFUL, .idle_ticks = AW_IDLE_TICKS - 1 },
+	  { WATCHER, true, false } },
+	{ "watchers have stopped",
+	  { .server = WATCHER, .eventful = EVENTFUL, .idle_ticks = AW_IDLE_TICKS },
+	  { PROGRESS, false, false } },
+	{ "they came here for no event",
+	  { .server = WATCHER, .loops = true },
+	  { PROGRESS, false, false } },
+	{ "another channel's CQ is armed, too",
+	  { .server = WATCHER, .eventful = EVENTFUL, .loops = true, .armed = true },
+	  { PROGRESS, false, false } },
 	{ "an acknowledgement waits",
 	  { .server = POLLER, .ack_waits = true },
 	  { POLLER, false, false } },
@@ -184,6 +269,7 @@ static const struct row arm_rows[] = {
 	  { PROGRESS, false, false } },
 	{ "nor with spinners", { .server = SPINNER, .armed = true }, { PROGRESS, false, false } },
 	{ "the waiters of its channel keep it", { .server = WAITER }, { WAITER, false, false } },
+	{ "so do its watchers", { .server = WATCHER }, { WATCHER, false, false } },
 	{ "those of another channel do not",
 	  { .server = WAITER, .armed = true },
 	  { PROGRESS, false, false } },
@@ -204,10 +290,10 @@ static void plan__arm(void **state)
 static void go__has_these_arrows_and_no_others(void **state)
 {
 	static const bool expected[AW_SERVERS][AW_SERVERS] = {
-		/*             NONE PROGRESS POLLER SPINNER WAITER */
-		[NONE] = { 0, 1, 0, 0, 0 },   [PROGRESS] = { 1, 0, 1, 1, 1 },
-		[POLLER] = { 1, 1, 0, 0, 0 }, [SPINNER] = { 1, 1, 0, 0, 0 },
-		[WAITER] = { 1, 1, 0, 0, 0 },
+		/*             NONE PROGRESS POLLER SPINNER WAITER WATCHER */
+		[NONE] = { 0, 1, 0, 0, 0, 0 },	 [PROGRESS] = { 1, 0, 1, 1, 1, 1 },
+		[POLLER] = { 1, 1, 0, 0, 0, 0 }, [SPINNER] = { 1, 1, 0, 0, 0, 0 },
+		[WAITER] = { 1, 1, 0, 0, 0, 0 }, [WATCHER] = { 1, 1, 0, 0, 0, 0 },
 	};
 
 	(void)state;
@@ -354,6 +440,42 @@ static void run__a_sleeper_gets_it_and_has_it_while_arrivals_are_brisk(void **st
 	assert_int_equal(s.server, AW_SERVER_PROGRESS);
 }
 
+static void eventful__counts_in_a_row_up_to_its_bound(void **state)
+{
+	struct aw_eventful e = { 0 };
+
+	(void)state;
+	for (uint32_t i = 1; i < AW_EVENTFUL_MIN; i++)
+		aw_eventful_count(&e, true);
+	assert_false(aw_eventful_is_enough(&e));
+	aw_eventful_count(&e, true);
+	assert_true(aw_eventful_is_enough(&e));
+	aw_eventful_count(&e, false);
+	assert_int_equal(e.count, 0);
+	e.count = AW_EVENTFUL_MAX - 1;
+	aw_eventful_count(&e, true);
+	aw_eventful_count(&e, true);
+	assert_int_equal(e.count, AW_EVENTFUL_MAX);
+}
+
+/* However often it ends, so many in a row are enough as can be counted. */
+static void eventful__its_price_doubles_up_to_its_bound(void **state)
+{
+	struct aw_eventful e = { 0 };
+	uint32_t needed = AW_EVENTFUL_MIN;
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		e.count = needed - 1;
+		assert_false(aw_eventful_is_enough(&e));
+		e.count = needed;
+		assert_true(aw_eventful_is_enough(&e));
+		aw_eventful_end(&e);
+		assert_int_equal(e.count, 0);
+		needed = needed < AW_EVENTFUL_MAX ? 2 * needed : AW_EVENTFUL_MAX;
+	}
+}
+
 /* Only a tick in which they did nothing, or the fourth in which they served nothing, makes the progress thread walk. */
 static void count_tick__wants_a_walk(void **state)
 {
@@ -386,6 +508,8 @@ int main(void)
 		cmocka_unit_test(run__pollers_come_pause_and_stop),
 		cmocka_unit_test(run__pollers_with_a_full_cq),
 		cmocka_unit_test(run__a_sleeper_gets_it_and_has_it_while_arrivals_are_brisk),
+		cmocka_unit_test(eventful__counts_in_a_row_up_to_its_bound),
+		cmocka_unit_test(eventful__its_price_doubles_up_to_its_bound),
 		cmocka_unit_test(count_tick__wants_a_walk),
 	};
 

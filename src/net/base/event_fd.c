@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -25,6 +26,20 @@
 int aw_event_fd_open(bool nonblocking)
 {
 	return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | (nonblocking ? TFD_NONBLOCK : 0));
+}
+
+int aw_event_fd_open_set(int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = AW_EVENT_FD_KEY };
+	int set = epoll_create1(EPOLL_CLOEXEC);
+
+	if (set < 0 || epoll_ctl(set, EPOLL_CTL_ADD, fd, &ev) == 0)
+		return set;
+	int err = errno;
+
+	close(set);
+	errno = err;
+	return -1;
 }
 
 static void set_timer(int fd, long expiry_ns)
@@ -62,24 +77,49 @@ int aw_event_fd_await(int fd)
 static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, aw_event_owner) owners AW_GUARDED_BY(lock) = LIST_HEAD_INITIALIZER(owners);
 
+/* This function makes the system call itself, because a wrapper of dup3 may take locks that the fork still holds. */
+static void renumber(int fresh, int fd)
+{
+	if (fresh < 0 || fresh == fd)
+		return;
+	(void)syscall(SYS_dup3, fresh, fd, O_CLOEXEC);
+	aw_close_now(fresh);
+}
+
 /*
  * Where the program has closed the fd, its number may be another file's. The number is free before the new fd is opened, so
- * that there is room for that. This function makes the system call itself, because a wrapper of dup3 may take locks that the
- * fork still holds.
+ * that there is room for that.
  */
-static void renew(int fd)
+static void renew_fd(int fd)
 {
-	int flags = fcntl(fd, F_GETFL), fresh;
+	int flags = fcntl(fd, F_GETFL);
 	struct itimerspec left;
 
 	if (timerfd_gettime(fd, &left) != 0)
 		return;
 	aw_close_now(fd);
-	fresh = aw_event_fd_open(flags & O_NONBLOCK);
-	if (fresh < 0 || fresh == fd)
+	renumber(aw_event_fd_open(flags & O_NONBLOCK), fd);
+}
+
+/* Likewise: only the parent's set has the parent's fd under that number. */
+static bool has_fd(int set, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = AW_EVENT_FD_KEY };
+
+	return set >= 0 && epoll_ctl(set, EPOLL_CTL_MOD, fd, &ev) == 0;
+}
+
+static void renew(const struct aw_event_owner *owner)
+{
+	bool has_set = has_fd(owner->set, owner->fd);
+	int flags = has_set ? fcntl(owner->set, F_GETFL) : 0;
+
+	renew_fd(owner->fd);
+	if (!has_set)
 		return;
-	(void)syscall(SYS_dup3, fresh, fd, O_CLOEXEC);
-	aw_close_now(fresh);
+	aw_close_now(owner->set);
+	renumber(aw_event_fd_open_set(owner->fd), owner->set);
+	(void)fcntl(owner->set, F_SETFL, flags & O_NONBLOCK);
 }
 
 static void fork_child(void) AW_REQUIRES(lock)
@@ -88,7 +128,7 @@ static void fork_child(void) AW_REQUIRES(lock)
 
 	LIST_FOREACH(owner, &owners, entry)
 	{
-		renew(owner->fd);
+		renew(owner);
 		owner->inherit(owner);
 	}
 }

@@ -5,12 +5,14 @@
 #define NET_EVENT_FD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 /* Embedded in the object whose events stand behind the fd. Its entry is guarded by event_fd.c's lock. */
 struct aw_event_owner {
 	LIST_ENTRY(aw_event_owner) entry;
 	int fd;
+	int set; /* an epoll set that has fd, whose number is the program's; -1: fd's is */
 	/* in the child of a fork, where the object has no events yet; its threads and its locks' holders are the parent's */
 	void (*inherit)(struct aw_event_owner *owner);
 };
@@ -18,8 +20,14 @@ struct aw_event_owner {
 /* A lowered fd with FD_CLOEXEC; -1 with errno EMFILE, ENFILE, ENOMEM. */
 int aw_event_fd_open(bool nonblocking);
 
+/* The key of an event fd in an epoll set: no handle is this large. */
+#define AW_EVENT_FD_KEY UINT64_MAX
+
+/* An epoll set with fd in it, readable while fd is, with FD_CLOEXEC; -1 with errno EMFILE, ENFILE, ENOMEM. */
+int aw_event_fd_open_set(int fd);
+
 /*
- * From add to remove the child of a fork has an fd of its own under the same number, lowered: else the parent's events
+ * From add to remove the child of a fork has an fd, and a set, of its own under the same number, lowered: else the parent's events
  * would make the child's fd readable, and the child would lower the parent's.
  */
 void aw_event_owner_add(struct aw_event_owner *owner);

@@ -22,24 +22,44 @@ static void begin_empty(struct aw_event_owner *owner)
 
 	pthread_mutex_init(&ch->lock, NULL);
 	TAILQ_INIT(&ch->queue);
+	ch->filled = false;
 	ch->raised = false;
 }
 
-int aw_channel_init(struct aw_channel *ch)
+static int channel_init(struct aw_channel *ch, bool for_qps)
 {
-	ch->fd = aw_event_fd_open(false);
-	if (ch->fd < 0)
-		return errno;
-	ch->owner = (struct aw_event_owner){ .fd = ch->fd, .inherit = begin_empty };
+	ch->event_fd = aw_event_fd_open(false);
+	ch->fd = for_qps && ch->event_fd >= 0 ? aw_event_fd_open_set(ch->event_fd) : ch->event_fd;
+	if (ch->fd < 0) {
+		int err = errno;
+
+		if (ch->event_fd >= 0)
+			close(ch->event_fd);
+		return err;
+	}
+	ch->owner = (struct aw_event_owner){ .fd = ch->event_fd,
+					     .set = for_qps ? ch->fd : -1,
+					     .inherit = begin_empty };
 	begin_empty(&ch->owner);
 	ch->epfd = -1;
 	ch->waiting = (struct aw_activity){ 0 };
 	ch->waiters = 0;
 	ch->generation = aw_fork_generation();
-	ch->arrival_ns = ch->woke_ns = 0;
+	ch->arrival_ns = ch->woke_ns = ch->took_ns = 0;
 	ch->only_qp = AW_CHANNEL_MANY;
+	ch->watched = 0;
 	aw_event_owner_add(&ch->owner);
 	return 0;
+}
+
+int aw_channel_init(struct aw_channel *ch)
+{
+	return channel_init(ch, false);
+}
+
+int aw_channel_init_for_qps(struct aw_channel *ch)
+{
+	return channel_init(ch, true);
 }
 
 void aw_channel_fini(struct aw_channel *ch)
@@ -47,7 +67,9 @@ void aw_channel_fini(struct aw_channel *ch)
 	aw_event_owner_remove(&ch->owner);
 	aw_sets_close(AW_SETS_CHANNEL, ch->epfd);
 	ch->epfd = -1; /* for a thread that still waits (verbs/channel.c) */
-	close(ch->fd);
+	if (ch->fd != ch->event_fd)
+		close(ch->fd);
+	close(ch->event_fd);
 	pthread_mutex_destroy(&ch->lock);
 }
 
@@ -67,18 +89,32 @@ static uint32_t *pending(struct aw_source *src)
 	return &src->pending;
 }
 
+/*
+ * Behind each change of the queue. Pairs with the acquire in aw_channel_is_filled(): a thread that learns of an event by the fd finds it here
+ * and takes the lock.
+ */
+static void note_filled(struct aw_channel *ch) AW_REQUIRES(ch->lock)
+{
+	atomic_store_explicit(&ch->filled, !TAILQ_EMPTY(&ch->queue), memory_order_release);
+}
+
+bool aw_channel_is_filled(const struct aw_channel *ch)
+{
+	return atomic_load_explicit(&ch->filled, memory_order_acquire);
+}
+
 /* Every event is an edge for the program's epoll sets. */
 static void raise_fd(struct aw_channel *ch) AW_REQUIRES(ch->lock)
 {
 	ch->raised = true;
-	aw_event_fd_raise(ch->fd);
+	aw_event_fd_raise(ch->event_fd);
 }
 
 static void lower_fd(struct aw_channel *ch) AW_REQUIRES(ch->lock)
 {
 	if (ch->raised && TAILQ_EMPTY(&ch->queue)) {
 		ch->raised = false;
-		aw_event_fd_lower(ch->fd);
+		aw_event_fd_lower(ch->event_fd);
 	}
 }
 
@@ -86,6 +122,7 @@ static void add_event(struct aw_channel *ch, struct aw_source *src) AW_REQUIRES(
 {
 	if ((*pending(src))++ == 0)
 		TAILQ_INSERT_TAIL(&ch->queue, src, entry);
+	note_filled(ch);
 	if (held != ch)
 		raise_fd(ch);
 }
@@ -118,6 +155,7 @@ static bool channel_take(struct aw_channel *ch, void **object, int *kind) AW_REQ
 	src->taken++;
 	if (--src->pending > 0)
 		TAILQ_INSERT_TAIL(&ch->queue, src, entry);
+	note_filled(ch);
 	lower_fd(ch);
 	return true;
 }
@@ -126,6 +164,8 @@ bool aw_channel_take(struct aw_channel *ch, void **object, int *kind)
 {
 	bool taken;
 
+	if (!aw_channel_is_filled(ch))
+		return false;
 	aw_lock(&ch->lock);
 	taken = channel_take(ch, object, kind);
 	aw_unlock(&ch->lock);
@@ -137,7 +177,7 @@ int aw_channel_read(struct aw_channel *ch, void **object, int *kind)
 	bool taken = aw_channel_take(ch, object, kind);
 
 	while (!taken) {
-		int err = aw_event_fd_await(ch->fd);
+		int err = aw_event_fd_await(ch->event_fd);
 
 		if (err)
 			return err;
@@ -161,6 +201,8 @@ bool aw_channel_release(struct aw_channel *ch, void **object, int *kind)
 	bool taken;
 
 	held = NULL;
+	if (!aw_channel_is_filled(ch))
+		return false;
 	aw_lock(&ch->lock);
 	taken = channel_take(ch, object, kind);
 	if (!ch->raised && !TAILQ_EMPTY(&ch->queue))
@@ -178,6 +220,7 @@ uint32_t aw_channel_forget(struct aw_channel *ch, struct aw_source *src)
 	if (forgotten > 0)
 		TAILQ_REMOVE(&ch->queue, src, entry);
 	src->pending = 0;
+	note_filled(ch);
 	lower_fd(ch);
 	aw_unlock(&ch->lock);
 	return forgotten;

@@ -24,32 +24,37 @@ struct aw_source {
 	uint32_t generation; /* the process's (net/base/fork.h) that raised what is pending */
 };
 
-/* The key of fd in the channel's own set: no handle is this large. */
-#define AW_CHANNEL_EVENT UINT64_MAX
-/* In place of the handle of the one QP that waiters serve: they serve several, or none. */
+/* In place of the handle of the one QP that the channel's threads serve: they serve several, or none. */
 #define AW_CHANNEL_MANY UINT32_MAX
 
 struct aw_channel {
 	struct aw_event_owner owner; /* first: the owner is the channel. The fd's */
-	int fd; /* net/base/event_fd.h; the program may set O_NONBLOCK */
+	/* the program's, which may set O_NONBLOCK: event_fd, or an epoll set with event_fd and the sockets that watchers serve */
+	int fd;
+	int event_fd; /* net/base/event_fd.h: raised and lowered */
 	aw_mutex lock;
 	TAILQ_HEAD(, aw_source) queue;
-	bool raised; /* fd was raised and not lowered since, except by read(2) */
+	_Atomic bool filled; /* queue is not empty: for a look without the lock */
+	bool raised; /* event_fd was raised and not lowered since, except by read(2) */
 	/* channel_set.c, qp/channel_wait.c */
 	_Atomic int
 		epfd; /* fd and the sockets of QPs that waiters serve; -1 before a first sleep */
 	/* the process's when the channel, or epfd, was made; a child does not use its parent's sets */
 	_Atomic uint32_t generation;
 	_Atomic uint32_t waiters; /* threads that sleep on epfd */
-	struct aw_activity waiting; /* of these threads: a turn is a wake */
+	struct aw_activity waiting; /* of these threads, and of watchers: a turn is a wake */
 	_Atomic uint64_t woke_ns; /* when one last woke */
-	_Atomic uint64_t arrival_ns; /* when bytes last came while one slept (net/qp/serving.c) */
+	_Atomic uint64_t took_ns; /* when a thread last took an event without a sleep */
+	_Atomic uint64_t
+		arrival_ns; /* when bytes last came while one was expected (net/qp/serving.c) */
 	_Atomic uint32_t
-		only_qp; /* the handle of the one QP that waiters serve, or AW_CHANNEL_MANY */
+		only_qp; /* the handle of the one QP that these threads serve, or AW_CHANNEL_MANY */
+	_Atomic uint32_t watched; /* QPs that watchers serve: their sockets are in fd */
 };
 
-/* 0, or EMFILE, ENFILE, ENOMEM. */
+/* 0, or EMFILE, ENFILE, ENOMEM. init_for_qps: threads that take its events can serve QPs (net/qp/channel_wait.h). */
 int aw_channel_init(struct aw_channel *ch);
+int aw_channel_init_for_qps(struct aw_channel *ch);
 void aw_channel_fini(struct aw_channel *ch);
 
 void aw_source_init(struct aw_source *src, void *object, int kind);
@@ -61,7 +66,7 @@ void aw_channel_raise(struct aw_channel *ch, struct aw_source *src) AW_EXCLUDES(
 void aw_channel_raise_once(struct aw_channel *ch, struct aw_source *src) AW_EXCLUDES(ch->lock);
 
 /*
- * Takes the oldest event, and blocks unless fd has O_NONBLOCK. 0, or EAGAIN, EINTR. *object and
+ * Takes the oldest event, and blocks unless event_fd has O_NONBLOCK. 0, or EAGAIN, EINTR. *object and
  * *kind are written on success.
  */
 int aw_channel_read(struct aw_channel *ch, void **object, int *kind) AW_EXCLUDES(ch->lock);
@@ -73,6 +78,9 @@ int aw_channel_read(struct aw_channel *ch, void **object, int *kind) AW_EXCLUDES
  */
 void aw_channel_hold(struct aw_channel *ch);
 bool aw_channel_release(struct aw_channel *ch, void **object, int *kind) AW_EXCLUDES(ch->lock);
+
+/* True when an event is there that nobody has taken. */
+bool aw_channel_is_filled(const struct aw_channel *ch);
 
 /* Takes an event if there is one now, whatever O_NONBLOCK says. */
 bool aw_channel_take(struct aw_channel *ch, void **object, int *kind) AW_EXCLUDES(ch->lock);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The set is made when a thread first sleeps, since most channels never need one (net/cq/sets.h).
+// The set of those that sleep is made when a thread first does, since most channels never need one (net/cq/sets.h).
 #include "net/cq/channel_set.h"
 
 #include "net/base/fork.h"
@@ -7,6 +7,7 @@
 #include "ring/lock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/epoll.h>
 
 bool aw_channel_has_set(const struct aw_channel *ch)
@@ -16,7 +17,7 @@ bool aw_channel_has_set(const struct aw_channel *ch)
 
 bool aw_channel_open_set(struct aw_channel *ch)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = AW_CHANNEL_EVENT };
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = AW_EVENT_FD_KEY };
 
 	if (ch->epfd >= 0)
 		return aw_channel_has_set(ch);
@@ -41,15 +42,24 @@ bool aw_channel_has_waiter(const struct aw_channel *ch)
 	       ch->generation == aw_fork_generation();
 }
 
-int aw_channel_watch(struct aw_channel *ch, int fd, uint32_t handle, uint32_t events)
+bool aw_channel_takes_sockets(const struct aw_channel *ch)
+{
+	if (ch->fd == ch->event_fd || ch->generation != aw_fork_generation())
+		return false;
+	int flags = fcntl(ch->fd, F_GETFL);
+
+	return flags >= 0 && flags & O_NONBLOCK;
+}
+
+int aw_channel_watch(int set, int fd, uint32_t handle, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.u64 = handle };
 
 	if (events == 0) {
-		epoll_ctl(ch->epfd, EPOLL_CTL_DEL, fd, &ev);
+		epoll_ctl(set, EPOLL_CTL_DEL, fd, &ev);
 		return 0;
 	}
-	if (epoll_ctl(ch->epfd, EPOLL_CTL_MOD, fd, &ev) == 0)
+	if (epoll_ctl(set, EPOLL_CTL_MOD, fd, &ev) == 0)
 		return 0;
-	return epoll_ctl(ch->epfd, EPOLL_CTL_ADD, fd, &ev) == 0 ? 0 : errno;
+	return epoll_ctl(set, EPOLL_CTL_ADD, fd, &ev) == 0 ? 0 : errno;
 }

@@ -235,6 +235,22 @@ void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry)
 		aw_channel_raise(cq->channel, &cq->event);
 }
 
+bool aw_cq_wake(struct aw_cq *cq)
+{
+	if (!cq->channel)
+		return false;
+	aw_lock(&cq->lock);
+	bool armed = cq->armed != AW_ARM_NONE;
+
+	cq->armed = AW_ARM_NONE;
+	if (armed && cq->moderation)
+		aw_moderation_drop(cq);
+	aw_unlock(&cq->lock);
+	if (armed)
+		aw_channel_raise(cq->channel, &cq->event);
+	return armed;
+}
+
 void aw_cq_forget(struct aw_cq *cq, const struct aw_cq_user *user)
 {
 	aw_lock(&cq->lock);

@@ -118,6 +118,12 @@ int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max) AW_EXCLUDES(c
 /* The next CQE raises an event on the channel once. NEXT is stronger than SOLICITED. */
 void aw_cq_set_arm(struct aw_cq *cq, enum aw_arm arm) AW_EXCLUDES(cq->lock);
 
+/*
+ * Raises the event of a CQ that is armed, though no CQE came, as where the CQE of an event was polled before the event: the
+ * CQ is not armed any more. False: it was not armed, or has no channel.
+ */
+bool aw_cq_wake(struct aw_cq *cq) AW_EXCLUDES(cq->lock);
+
 /* For QPs. push: adds a CQE; an overflow raises an event. forget: the user's CQEs go. */
 void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry) AW_EXCLUDES(cq->lock);
 void aw_cq_forget(struct aw_cq *cq, const struct aw_cq_user *user) AW_EXCLUDES(cq->lock);

@@ -58,6 +58,11 @@ bool aw_moderation_holds(struct aw_cq *cq)
 	return true;
 }
 
+void aw_moderation_drop(struct aw_cq *cq)
+{
+	cq->moderation->held = 0;
+}
+
 /* Ends the wait. True when there was one: the event is due, and the CQ not armed any more. */
 static bool end_wait(struct aw_cq *cq, struct aw_moderation *m) AW_REQUIRES(cq->lock)
 {

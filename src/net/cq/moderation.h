@@ -20,6 +20,9 @@ int aw_moderation_set(struct aw_cq *cq, uint16_t count, uint16_t period_us) AW_E
 /* For aw_cq_push. A CQE has come that the armed CQ reports: true when its event has to wait. */
 bool aw_moderation_holds(struct aw_cq *cq) AW_REQUIRES(cq->lock);
 
+/* The CQ's event is raised for another reason: none waits any more. */
+void aw_moderation_drop(struct aw_cq *cq) AW_REQUIRES(cq->lock);
+
 /* No QP uses the CQ any more: an event that waits is dropped, and none comes. Called once more it does nothing. */
 void aw_moderation_end(struct aw_cq *cq) AW_EXCLUDES(cq->lock);
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The sleep of a thread on a channel's epoll set. The sleep behaves as read(2) on a
 // channel's fd does. Where there can be no set, and in the child of a fork, the thread does call
-// read(2), of the fd.
+// read(2), of event_fd.
 #include "net/qp/channel_wait.h"
 
 #include "base/clock.h"
 #include "net/base/cleanup.h"
+#include "net/mem/pool.h"
 #include "net/qp/flush.h"
+#include "net/qp/serving.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/lock.h"
+#include "ring/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,12 +103,41 @@ static bool interrupts(void)
 }
 
 /*
- * Serves all QPs that woke the thread, so that none starves behind another, until there is an event. The only QP that
- * waiters serve is known without a system call.
+ * The QPs of a set that have news. The only QP that the channel's threads serve is known without a system call. Returns how
+ * many handles it writes.
  */
-static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **object, int *kind)
+static int find_ready(const struct aw_channel *ch, int set, uint32_t handles[EVENTS_MAX])
 {
 	struct epoll_event ready[EVENTS_MAX];
+	int n, found = 0;
+
+	handles[0] = atomic_load_explicit(&ch->only_qp, memory_order_relaxed);
+	if (handles[0] != AW_CHANNEL_MANY)
+		return 1;
+	n = epoll_wait(set, ready, EVENTS_MAX, 0);
+	for (int i = 0; i < n; i++)
+		if (ready[i].data.u64 != AW_EVENT_FD_KEY)
+			handles[found++] = (uint32_t)ready[i].data.u64;
+	return found;
+}
+
+static void serve_ready(const struct aw_channel *ch, int set)
+{
+	uint32_t handles[EVENTS_MAX];
+	int n = find_ready(ch, set, handles);
+
+	for (int i = 0; i < n; i++)
+		aw_uqp_on_wake(handles[i]);
+}
+
+static bool has_watched(const struct aw_channel *ch)
+{
+	return atomic_load_explicit(&ch->watched, memory_order_relaxed) > 0;
+}
+
+/* Serves all QPs that woke the thread, so that none starves behind another, until there is an event. */
+static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **object, int *kind)
+{
 	uint64_t end_ns = end_of_sleep();
 	int n;
 
@@ -115,24 +147,123 @@ static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **objec
 			return errno;
 		if (n == 0)
 			return ETIMEDOUT;
-		uint32_t only = atomic_load_explicit(&ch->only_qp, memory_order_relaxed);
-
-		if (n > 0 && only == AW_CHANNEL_MANY)
-			n = epoll_wait(ch->epfd, ready, EVENTS_MAX, 0);
-		else if (n > 0)
-			ready[0].data.u64 = only;
 		aw_channel_hold(ch);
-		for (int i = 0; i < n; i++)
-			if (ready[i].data.u64 != AW_CHANNEL_EVENT)
-				aw_uqp_on_wake((uint32_t)ready[i].data.u64);
+		if (n > 0)
+			serve_ready(ch, ch->epfd);
+		if (n > 0 && has_watched(ch))
+			serve_ready(ch, ch->fd);
 	} while (!aw_channel_release(ch, object, kind));
 	return 0;
+}
+
+/* Handles of QPs that a look at a channel has found, or AW_TABLE_NONE. */
+struct look_result {
+	uint32_t armed; /* its bytes moved, but no event of its armed CQs came of that */
+	uint32_t unarmed; /* its bytes moved, and no CQ was armed */
+};
+
+static void end_eventful(uint32_t handle)
+{
+	struct aw_uqp *qp = aw_uqp_at(handle);
+
+	if (!qp)
+		return;
+	aw_lock(&qp->lock);
+	aw_eventful_end(&qp->serving.eventful);
+	aw_unlock(&qp->lock);
+	aw_uqp_put(qp);
+	aw_serving_look_again();
+}
+
+/* Grows with all that makes a socket of watchers ready: bytes that come, be they part of an FPDU, and room for those that wait. */
+static uint64_t bytes_moved(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	return qp->core.rx_pos + qp->core.sent_pos + (qp->stage ? qp->stage->len : 0);
+}
+
+static void look_at(uint32_t handle, struct look_result *found)
+{
+	struct aw_uqp *qp = aw_uqp_at(handle);
+
+	if (!qp)
+		return;
+	aw_lock(&qp->lock);
+	uint64_t before = bytes_moved(qp);
+	uint32_t armed = aw_serving_armed(qp);
+	bool open = qp->fd >= 0 && !qp->core.peer_closed;
+
+	if (qp->fd >= 0)
+		aw_uqp_serve(qp);
+	bool closed = open && (qp->fd < 0 || qp->core.peer_closed);
+
+	bool moved = closed || bytes_moved(qp) != before;
+
+	if (moved && armed == 0)
+		found->unarmed = handle;
+	else if (moved && aw_serving_armed(qp) == armed)
+		found->armed = handle;
+	aw_uqp_unlock(qp);
+	aw_uqp_put(qp);
+}
+
+/* An event for no completion, which no program can tell from one whose completion it has polled already. */
+static bool wake_cq(uint32_t handle, const struct aw_channel *ch)
+{
+	struct aw_uqp *qp = aw_uqp_at(handle);
+	bool woken = false;
+
+	if (!qp)
+		return false;
+	struct aw_cq *cqs[2] = { qp->attr.recv_cq, qp->attr.send_cq };
+
+	for (int i = 0; i < 2 && !woken; i++)
+		woken = cqs[i]->channel == ch && aw_cq_wake(cqs[i]);
+	aw_uqp_put(qp);
+	return woken;
+}
+
+/*
+ * For a thread that does not sleep here, and may have come because the fd is readable by a socket: serves the QPs of
+ * watchers. True with an event.
+ */
+static bool look(struct aw_channel *ch, void **object, int *kind)
+{
+	struct look_result found = { AW_TABLE_NONE, AW_TABLE_NONE };
+	uint32_t handles[EVENTS_MAX];
+
+	if (!has_watched(ch))
+		return false;
+	atomic_fetch_add_explicit(&ch->waiting.turns, 1, memory_order_relaxed);
+	aw_serving_loop_turns();
+	int n = find_ready(ch, ch->fd, handles);
+
+	aw_channel_hold(ch);
+	for (int i = 0; i < n; i++)
+		look_at(handles[i], &found);
+	bool taken = aw_channel_release(ch, object, kind);
+
+	if (found.armed != AW_TABLE_NONE)
+		end_eventful(found.armed);
+	if (taken)
+		return true;
+	if (found.unarmed != AW_TABLE_NONE)
+		end_eventful(found.unarmed);
+	return found.armed != AW_TABLE_NONE && wake_cq(found.armed, ch) &&
+	       aw_channel_take(ch, object, kind);
+}
+
+static bool take_now(struct aw_channel *ch, void **object, int *kind)
+{
+	if (!aw_channel_take(ch, object, kind))
+		return false;
+	atomic_store_explicit(&ch->took_ns, aw_now_ns(), memory_order_relaxed);
+	return true;
 }
 
 /* Reads where there is no set. */
 static int read_limited(struct aw_channel *ch, void **object, int *kind)
 {
-	struct pollfd pollfd = { .fd = ch->fd, .events = POLLIN };
+	struct pollfd pollfd = { .fd = ch->event_fd, .events = POLLIN };
 	uint64_t end_ns = end_of_sleep();
 	int ready = 1;
 
@@ -157,7 +288,7 @@ int aw_channel_await(struct aw_channel *ch, void **object, int *kind)
 
 	aw_flush_posts();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	if (!aw_channel_take(ch, object, kind)) {
+	if (!take_now(ch, object, kind) && !look(ch, object, kind)) {
 		flags = fcntl(ch->fd, F_GETFL);
 		if (flags < 0 || flags & O_NONBLOCK)
 			err = flags < 0 ? errno : EAGAIN;

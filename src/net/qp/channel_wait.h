@@ -10,10 +10,16 @@
 // arrival, so that no tick runs while a process sleeps. Between two such sleeps the first two vain
 // polls ask no socket, since the next sleep does.
 //
-// The channel's fd is readable only while ibv_get_cq_event has an event: a program that waits for
-// the fd by poll(2) may take a failure to get one for fatal, as Gloo does. No socket may wake such
-// a program, so the progress thread serves its QPs and raises the fd, and each message wakes two
-// threads.
+// A program that waits for the channel's fd by poll(2) may take a failure to get an event for fatal, as Gloo does, so the fd is
+// readable only while ibv_get_cq_event has one. At first the progress thread serves such a program's QPs and raises the fd, and
+// each message wakes two threads. The fd is an epoll set, which the socket of a QP joins once
+//   - the fd has O_NONBLOCK, and a thread took an event less than 10 ms ago without a sleep in here,
+//   - the QP's last 32 arrivals have all raised an event, but for messages that came before the program had taken the last one; and
+//     the last two were less than 10 ms apart.
+// Then an arrival wakes the program alone, and ibv_get_cq_event receives. Where bytes have come and raise no event, as a Write or a
+// part of a message, it returns the event of an armed CQ all the same: the program polls that CQ and finds it empty, as it
+// does where it has polled the completion of an event before the event. Within a tick the QP returns to the progress thread,
+// and has to raise twice as many events to come back. Only where no CQ of the QP is armed ibv_get_cq_event returns EAGAIN.
 #ifndef NET_CHANNEL_WAIT_H
 #define NET_CHANNEL_WAIT_H
 

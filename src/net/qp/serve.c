@@ -9,10 +9,12 @@ static const bool arrows[AW_SERVERS][AW_SERVERS] = {
 	[AW_SERVER_PROGRESS] = { [AW_SERVER_NONE] = true,
 				 [AW_SERVER_POLLER] = true,
 				 [AW_SERVER_SPINNER] = true,
-				 [AW_SERVER_WAITER] = true },
+				 [AW_SERVER_WAITER] = true,
+				 [AW_SERVER_WATCHER] = true },
 	[AW_SERVER_POLLER] = { [AW_SERVER_NONE] = true, [AW_SERVER_PROGRESS] = true },
 	[AW_SERVER_SPINNER] = { [AW_SERVER_NONE] = true, [AW_SERVER_PROGRESS] = true },
 	[AW_SERVER_WAITER] = { [AW_SERVER_NONE] = true, [AW_SERVER_PROGRESS] = true },
+	[AW_SERVER_WATCHER] = { [AW_SERVER_NONE] = true, [AW_SERVER_PROGRESS] = true },
 };
 
 bool aw_serve_has_arrow(enum aw_server from, enum aw_server to)
@@ -27,9 +29,39 @@ void aw_serve_go(enum aw_server *server, enum aw_server next)
 }
 
 /* Here and below: what was seen may be later than now, because other threads note it after the caller has read the clock. */
+static bool is_recent(uint64_t then_ns, uint64_t now_ns)
+{
+	return then_ns && now_ns < then_ns + AW_AWAKE_NS;
+}
+
 bool aw_serve_expects_waiter(const struct aw_serve_seen *seen, uint64_t now_ns)
 {
-	return seen->asleep || (seen->woke_ns && now_ns < seen->woke_ns + AW_AWAKE_NS);
+	return seen->asleep || is_recent(seen->woke_ns, now_ns);
+}
+
+bool aw_serve_expects_watcher(const struct aw_serve_seen *seen, uint64_t now_ns)
+{
+	return is_recent(seen->took_ns, now_ns) && aw_eventful_is_enough(&seen->eventful);
+}
+
+bool aw_eventful_is_enough(const struct aw_eventful *e)
+{
+	return e->count >= AW_EVENTFUL_MIN << e->doubled;
+}
+
+void aw_eventful_count(struct aw_eventful *e, bool raised)
+{
+	if (!raised)
+		e->count = 0;
+	else if (e->count < AW_EVENTFUL_MAX)
+		e->count++;
+}
+
+void aw_eventful_end(struct aw_eventful *e)
+{
+	e->count = 0;
+	if (AW_EVENTFUL_MIN << e->doubled < AW_EVENTFUL_MAX)
+		e->doubled++;
 }
 
 /*
@@ -46,9 +78,34 @@ static struct aw_serve_plan plan_arrival(const struct aw_serve_seen *seen, uint6
 		return (struct aw_serve_plan){ .next = AW_SERVER_POLLER };
 	if (!seen->armed && seen->spins >= AW_TURNS_MIN && seen->spinner_free)
 		return (struct aw_serve_plan){ .next = AW_SERVER_SPINNER };
-	if (aw_serve_expects_waiter(seen, now_ns) && now_ns < seen->arrival_ns + AW_BRISK_NS)
+	if (now_ns >= seen->arrival_ns + AW_BRISK_NS)
+		return plan;
+	if (aw_serve_expects_waiter(seen, now_ns))
 		plan.next = AW_SERVER_WAITER;
+	else if (aw_serve_expects_watcher(seen, now_ns))
+		plan.next = AW_SERVER_WATCHER;
 	return plan;
+}
+
+/* The loop of a program that watches many channels comes to each of them when there are bytes. */
+static bool is_silent(const struct aw_serve_seen *seen)
+{
+	uint32_t every = seen->server == AW_SERVER_WATCHER && seen->loops ? AW_SILENT_TICKS : 1;
+
+	return seen->idle_ticks > 0 && seen->idle_ticks % every == 0;
+}
+
+/* Nobody knows whether a program that polls the fd sleeps. */
+static uint32_t ticks_max(const struct aw_serve_seen *seen)
+{
+	return seen->asleep || seen->server == AW_SERVER_WATCHER ? AW_IDLE_TICKS : AW_SILENT_TICKS;
+}
+
+/* They bring nothing any more: spinners move no bytes, watchers get bytes for no event. */
+static bool is_vain(const struct aw_serve_seen *seen)
+{
+	return seen->vain_turns >= AW_SPIN_VAIN_MAX ||
+	       (seen->server == AW_SERVER_WATCHER && seen->eventful.count == 0);
 }
 
 /*
@@ -62,15 +119,13 @@ static bool is_overdue(uint32_t unserved_ticks)
 
 static struct aw_serve_plan plan_tick(const struct aw_serve_seen *seen)
 {
-	uint32_t ticks_max = seen->asleep ? AW_IDLE_TICKS : AW_SILENT_TICKS;
 	struct aw_serve_plan plan = { .next = seen->server };
 
-	if (!seen->stuck && (seen->idle_ticks >= ticks_max || seen->armed || seen->unreachable ||
-			     seen->vain_turns >= AW_SPIN_VAIN_MAX))
+	if (!seen->stuck && (seen->idle_ticks >= ticks_max(seen) || seen->armed ||
+			     seen->unreachable || is_vain(seen)))
 		plan.next = AW_SERVER_PROGRESS;
 	else
-		plan.serve = !seen->asleep &&
-			     (seen->idle_ticks > 0 || is_overdue(seen->unserved_ticks));
+		plan.serve = !seen->asleep && (is_silent(seen) || is_overdue(seen->unserved_ticks));
 	plan.serve |= seen->ack_late || (seen->ack_waits && plan.next != seen->server);
 	plan.look_again = seen->stuck;
 	return plan;

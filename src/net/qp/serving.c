@@ -5,6 +5,7 @@
 
 #include "net/cq/channel_set.h"
 #include "net/progress/engine.h"
+#include "net/qp/carrier.h"
 #include "net/qp/deferral.h"
 #include "net/qp/uqp.h"
 #include "ring/lock.h"
@@ -24,6 +25,8 @@ static TAILQ_HEAD(, aw_activity) servers
 static _Atomic bool look_again; /* a QP may have to be taken back, whatever its threads do */
 
 static struct aw_activity spinners;
+/* Watchers of all channels: a turn is a thread that comes to one. While it turns, a program's loop goes round. */
+static struct aw_activity loops;
 static _Atomic uint32_t spinner_qps[AW_SPIN_QPS_MAX]; /* handle + 1, or 0 */
 static _Atomic bool has_few_cpus;
 
@@ -50,6 +53,7 @@ void aw_serving_begin(struct aw_uqp *qp)
 	atomic_store_explicit(&has_few_cpus, few, memory_order_relaxed);
 	forget_polls(qp);
 	qp->serving.unreachable = false;
+	qp->serving.eventful = (struct aw_eventful){ 0 };
 	aw_serve_go(&qp->serving.server, AW_SERVER_PROGRESS);
 }
 
@@ -68,6 +72,24 @@ static struct aw_channel *channel_of(const struct aw_uqp *qp)
 	return b->armed == AW_ARM_NONE ? a->channel : NULL;
 }
 
+/* The flags of the fd cost a system call, so they are asked last. */
+static void see_channel(struct aw_serve_seen *seen, struct aw_channel *ch, uint64_t now_ns)
+{
+	bool expected = false;
+
+	if (aw_channel_has_set(ch)) {
+		seen->asleep = aw_channel_has_waiter(ch);
+		seen->woke_ns = atomic_load_explicit(&ch->woke_ns, memory_order_relaxed);
+		expected = aw_serve_expects_waiter(seen, now_ns);
+	}
+	seen->took_ns = atomic_load_explicit(&ch->took_ns, memory_order_relaxed);
+	if (!expected)
+		expected = aw_serve_expects_watcher(seen, now_ns) && aw_channel_takes_sockets(ch);
+	if (expected)
+		seen->arrival_ns =
+			atomic_exchange_explicit(&ch->arrival_ns, now_ns, memory_order_relaxed);
+}
+
 struct aw_serve_seen aw_serving_at_arrival(struct aw_uqp *qp, uint64_t now_ns,
 					   struct aw_channel **channel)
 {
@@ -83,18 +105,36 @@ struct aw_serve_seen aw_serving_at_arrival(struct aw_uqp *qp, uint64_t now_ns,
 	for (int i = 0; i < AW_SPIN_QPS_MAX; i++)
 		seen.spinner_free |= aw_serving_spinner_qp(i) == AW_TABLE_NONE;
 	forget_polls(qp);
+	if (aw_serving_may_watch(qp))
+		seen.eventful = qp->serving.eventful;
 
-	struct aw_channel *ch = seen.unreachable ? NULL : channel_of(qp);
-
-	if (!ch || !aw_channel_has_set(ch))
-		return seen;
-	*channel = ch;
-	seen.asleep = aw_channel_has_waiter(ch);
-	seen.woke_ns = atomic_load_explicit(&ch->woke_ns, memory_order_relaxed);
-	if (aw_serve_expects_waiter(&seen, now_ns))
-		seen.arrival_ns =
-			atomic_exchange_explicit(&ch->arrival_ns, now_ns, memory_order_relaxed);
+	*channel = seen.unreachable ? NULL : channel_of(qp);
+	if (*channel)
+		see_channel(&seen, *channel, now_ns);
 	return seen;
+}
+
+int aw_serving_set(const struct aw_channel *channel, enum aw_server server)
+{
+	return server == AW_SERVER_WATCHER ? channel->fd : channel->epfd;
+}
+
+uint32_t aw_serving_armed(const struct aw_uqp *qp)
+{
+	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
+
+	return (a->armed != AW_ARM_NONE) + (b != a && b->armed != AW_ARM_NONE);
+}
+
+bool aw_serving_may_watch(const struct aw_uqp *qp)
+{
+	return qp->in->is_socket && qp->out->is_socket && qp->core.state <= AW_QP_RTS &&
+	       !qp->core.peer_closed;
+}
+
+void aw_serving_loop_turns(void)
+{
+	atomic_fetch_add_explicit(&loops.turns, 1, memory_order_relaxed);
 }
 
 /* True when a CQ of the QP is armed and the threads that serve the QP do not wait for its event. */
@@ -137,6 +177,8 @@ struct aw_serve_seen aw_serving_in_tick(const struct aw_uqp *qp)
 		.idle_ticks = UINT32_MAX,
 		.unserved_ticks = UINT32_MAX,
 		.vain_turns = qp->serving.vain_turns,
+		.eventful = qp->serving.eventful,
+		.loops = loops.idle_ticks == 0,
 	};
 
 	for (int i = servers_of(qp, of); i-- > 0;) {
@@ -168,7 +210,7 @@ static void take_place(uint32_t handle)
 	spinner_qps[i] = handle + 1;
 }
 
-/* A CQ counts only those QPs that arming it may take back: the ones that its own channel's waiters do not serve. */
+/* A CQ counts only those QPs that arming it may take back: the ones that its own channel's threads do not serve. */
 static void count(const struct aw_uqp *qp, uint32_t change) AW_REQUIRES(aw_serving_list_lock)
 {
 	struct aw_cq *cqs[2] = { qp->attr.send_cq, qp->attr.recv_cq };
@@ -200,6 +242,8 @@ void aw_serving_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_cha
 		atomic_store_explicit(&channel->only_qp,
 				      channel->waiting.qps == 1 ? qp->handle : AW_CHANNEL_MANY,
 				      memory_order_relaxed);
+	if (server == AW_SERVER_WATCHER)
+		atomic_fetch_add_explicit(&channel->watched, 1, memory_order_relaxed);
 	count(qp, 1);
 	/* A thread that armed a CQ before this point found nothing to take back (aw_cq_arm). */
 	if (is_misplaced(qp))
@@ -221,6 +265,8 @@ static void unlist(struct aw_uqp *qp, enum aw_server next) AW_REQUIRES(aw_servin
 	if (qp->serving.channel)
 		atomic_store_explicit(&qp->serving.channel->only_qp, AW_CHANNEL_MANY,
 				      memory_order_relaxed);
+	if (qp->serving.server == AW_SERVER_WATCHER)
+		atomic_fetch_sub_explicit(&qp->serving.channel->watched, 1, memory_order_relaxed);
 	for (int i = 0; i < AW_SPIN_QPS_MAX; i++)
 		if (aw_serving_spinner_qp(i) == qp->handle)
 			spinner_qps[i] = 0;
@@ -279,6 +325,7 @@ bool aw_serving_count_ticks(void)
 	bool wanted = atomic_exchange_explicit(&look_again, false, memory_order_relaxed) ||
 		      aw_deferral_any_ack();
 
+	(void)aw_serve_count_tick(&loops);
 	TAILQ_FOREACH(activity, &servers, entry)
 	{
 		wanted |= aw_serve_count_tick(activity);

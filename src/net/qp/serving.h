@@ -13,12 +13,12 @@ extern aw_mutex aw_serving_list_lock;
 void aw_serving_begin(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 void aw_serving_end(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
-/* At an arrival: what was seen since the last one. channel: of the waiters, or NULL. */
+/* At an arrival: what was seen since the last one. channel: of the waiters or watchers, or NULL. */
 struct aw_serve_seen aw_serving_at_arrival(struct aw_uqp *qp, uint64_t now_ns,
 					   struct aw_channel **channel) AW_REQUIRES(qp->lock);
 
 /*
- * Leaves the QP to these threads; channel: of AW_SERVER_WAITER, else NULL. AW_SERVER_SPINNER only where
+ * Leaves the QP to these threads; channel: of AW_SERVER_WAITER and AW_SERVER_WATCHER, else NULL. AW_SERVER_SPINNER only where
  * the last aw_serving_at_arrival found that spinners take one more.
  */
 void aw_serving_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_channel *channel)
@@ -26,6 +26,18 @@ void aw_serving_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_cha
 
 /* The threads that serve, or would serve, the QP cannot reach it. A tick takes it back. */
 void aw_serving_lost_reach(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
+
+/* The epoll set by which threads of the channel find the sockets of the QPs that server serves. */
+int aw_serving_set(const struct aw_channel *channel, enum aw_server server);
+
+/* How many of the QP's CQs are armed: fewer, once what has arrived has raised an event. */
+uint32_t aw_serving_armed(const struct aw_uqp *qp);
+
+/* A thread has come to a channel to look at the sockets that watchers serve. */
+void aw_serving_loop_turns(void);
+
+/* False: the QP's fds are ready for more than bytes and room, as through memory, or at the stream's end. */
+bool aw_serving_may_watch(const struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* The next tick looks at the QPs, whatever their threads do. */
 void aw_serving_look_again(void);

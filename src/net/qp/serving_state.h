@@ -11,11 +11,13 @@ struct aw_uqp;
 /* In the QP. The QP's lock guards it; server and channel change with the list's lock, too. */
 struct aw_serving {
 	enum aw_server server;
-	struct aw_channel *channel; /* its waiters serve the QP; NULL: other threads do */
+	struct aw_channel
+		*channel; /* its waiters or watchers serve the QP; NULL: other threads do */
 	bool unreachable; /* an epoll set did not take its socket, so the progress thread keeps it */
 	uint32_t polls_seen,
 		spins_seen; /* turns of its pollers, and of spinners, at the last arrival */
 	uint32_t vain_turns; /* of spinners, since bytes moved */
+	struct aw_eventful eventful;
 	TAILQ_ENTRY(aw_uqp) entry; /* guarded by the list's lock */
 };
 

@@ -37,6 +37,10 @@
  * thread serves the QPs of pollers that never find their CQ empty.
  * AW_BRISK_NS: arrivals so near each other pay for moving a socket to the set of a channel and back: four epoll_ctl,
  * 2 us, against one wake-up fewer for each arrival.
+ * AW_EVENTFUL_MIN, AW_EVENTFUL_MAX: arrivals in a row, each of which raised an event, before a QP goes to watchers. A server gets
+ * so many of each client in milliseconds. Each later arrival without an event wakes the program for nothing, so the number doubles
+ * with each of these, up to some seconds of a busy connection.
+ * AW_ARMING_NS: a program that takes an event arms the CQ in the same turn of its loop, within some microseconds.
  * AW_AWAKE_NS, AW_IDLE_TICKS: the same time, by the clock and in ticks: a thread that woke so lately comes back to
  * sleep, and one that sleeps keeps its QPs for so long without an arrival. A process that sleeps should have no tick.
  */
@@ -44,6 +48,9 @@
 #define AW_TURNS_MIN 16
 #define AW_SILENT_TICKS 4
 #define AW_BRISK_NS 10000000u
+#define AW_EVENTFUL_MIN 32u
+#define AW_EVENTFUL_MAX 65536u
+#define AW_ARMING_NS 100000u
 #define AW_AWAKE_NS AW_BRISK_NS
 #define AW_IDLE_TICKS (AW_BRISK_NS / AW_TICK_NS)
 

@@ -22,6 +22,32 @@ static uint32_t
 	looks_due; /* only for the progress thread: QPs not yet looked at in this walk over the list */
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 
+static uint32_t cqes_ready(const struct aw_uqp *qp)
+{
+	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
+
+	return atomic_load_explicit(&a->ready, memory_order_relaxed) +
+	       atomic_load_explicit(&b->ready, memory_order_relaxed);
+}
+
+/*
+ * A message that comes before the program has taken the last event, or between that and its arming of the CQ, raises no event and
+ * says nothing of what the next will do.
+ */
+static void serve_and_count(struct aw_uqp *qp, const struct aw_channel *channel, uint64_t now_ns)
+	AW_REQUIRES(qp->lock)
+{
+	bool awaits_program = channel && (aw_channel_is_filled(channel) ||
+					  now_ns < channel->took_ns + AW_ARMING_NS);
+	uint32_t armed = aw_serving_armed(qp), ready = cqes_ready(qp);
+	uint64_t before = qp->core.rx_pos;
+
+	aw_uqp_serve(qp);
+	if (qp->core.rx_pos == before || (armed == 0 && awaits_program && cqes_ready(qp) > ready))
+		return;
+	aw_eventful_count(&qp->serving.eventful, aw_serving_armed(qp) < armed);
+}
+
 /*
  * The channel is chosen before the QP is served, because serving may disarm a CQ. A QP that is not served stays readable, for
  * the threads that it goes to.
@@ -37,9 +63,9 @@ static void serve_or_give(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	const struct aw_serve_plan plan = aw_serve_plan(AW_SERVE_ARRIVAL, &seen, now);
 
 	if (plan.serve)
-		aw_uqp_serve(qp);
+		serve_and_count(qp, channel, now);
 	if (plan.next != seen.server && qp->fd >= 0)
-		aw_uqp_leave_to(qp, plan.next, plan.next == AW_SERVER_WAITER ? channel : NULL);
+		aw_uqp_leave_to(qp, plan.next, aw_serve_is_of_channel(plan.next) ? channel : NULL);
 }
 
 void aw_uqp_on_event(uint32_t handle)

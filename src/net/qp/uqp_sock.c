@@ -164,9 +164,14 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	return 0;
 }
 
-/* ch: of AW_BELL_CHANNEL, where the pipe is or shall be. An error changes nothing. */
-static int move_bell(struct aw_uqp *qp, struct aw_channel *ch, enum aw_bell_set to)
-	AW_REQUIRES(qp->lock)
+/* The set by which threads of a channel serve the QP; -1: none do. */
+static int set_of(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	return qp->serving.channel ? aw_serving_set(qp->serving.channel, qp->serving.server) : -1;
+}
+
+/* set: that of AW_BELL_CHANNEL, where the pipe is or shall be. An error changes nothing. */
+static int move_bell(struct aw_uqp *qp, int set, enum aw_bell_set to) AW_REQUIRES(qp->lock)
 {
 	enum aw_bell_set from = qp->bell_set;
 	struct aw_watch *w = qp->bell_watch ? &qp->bell_watch->watch : NULL;
@@ -177,13 +182,13 @@ static int move_bell(struct aw_uqp *qp, struct aw_channel *ch, enum aw_bell_set 
 	if (to == AW_BELL_ENGINE)
 		err = aw_watch_events(w, EPOLLIN);
 	else if (to == AW_BELL_CHANNEL)
-		err = aw_channel_watch(ch, w->fd, qp->handle, EPOLLIN);
+		err = aw_channel_watch(set, w->fd, qp->handle, EPOLLIN);
 	if (err)
 		return err;
 	if (from == AW_BELL_ENGINE)
 		aw_watch_events(w, 0);
 	else if (from == AW_BELL_CHANNEL)
-		aw_channel_watch(ch, w->fd, qp->handle, 0);
+		aw_channel_watch(set, w->fd, qp->handle, 0);
 	qp->bell_set = to;
 	return 0;
 }
@@ -209,7 +214,7 @@ static void listen_for_bells(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	}
 	if (!qp->bell_watch)
 		return;
-	if (!polled && move_bell(qp, qp->serving.channel, heard ? set : AW_BELL_NOWHERE) != 0)
+	if (!polled && move_bell(qp, set_of(qp), heard ? set : AW_BELL_NOWHERE) != 0)
 		aw_uqp_starve(qp);
 	if (polled || qp->bell_set != AW_BELL_NOWHERE)
 		aw_host_ring_tell_bells(qp->ring);
@@ -234,8 +239,8 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 		return;
 	aw_deferral_end(qp);
 	if (qp->serving.channel && !aw_uqp_is_inherited(qp)) {
-		aw_channel_watch(qp->serving.channel, qp->fd, qp->handle, 0);
-		move_bell(qp, qp->serving.channel, AW_BELL_NOWHERE);
+		aw_channel_watch(set_of(qp), qp->fd, qp->handle, 0);
+		move_bell(qp, set_of(qp), AW_BELL_NOWHERE);
 	}
 	aw_serving_end(qp);
 	drop_watch(&qp->bell_watch);
@@ -283,8 +288,7 @@ static void listen_for(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	qp->listens_for = events;
 	if (qp->in->is_socket)
 		aw_cq_sets_change(qp, events);
-	if (qp->serving.channel &&
-	    aw_channel_watch(qp->serving.channel, qp->fd, qp->handle, events) != 0)
+	if (qp->serving.channel && aw_channel_watch(set_of(qp), qp->fd, qp->handle, events) != 0)
 		aw_serving_lost_reach(qp);
 }
 
@@ -316,10 +320,10 @@ int aw_uqp_listen_again(struct aw_uqp *qp)
 	int err = aw_watch_events(&qp->watch->watch, qp->listens_for);
 
 	if (!err)
-		err = move_bell(qp, qp->serving.channel,
+		err = move_bell(qp, set_of(qp),
 				qp->in->is_socket ? AW_BELL_NOWHERE : AW_BELL_ENGINE);
 	if (!err && qp->serving.channel)
-		aw_channel_watch(qp->serving.channel, qp->fd, qp->handle, 0);
+		aw_channel_watch(set_of(qp), qp->fd, qp->handle, 0);
 	if (!err)
 		await_retry(qp);
 	return err;
@@ -327,18 +331,30 @@ int aw_uqp_listen_again(struct aw_uqp *qp)
 
 void aw_uqp_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_channel *channel)
 {
+	int set = channel ? aw_serving_set(channel, server) : -1;
 	uint32_t events = 0;
 
-	if (channel && aw_channel_watch(channel, qp->fd, qp->handle, qp->listens_for) != 0)
+	if (channel && aw_channel_watch(set, qp->fd, qp->handle, qp->listens_for) != 0)
 		return;
-	if (channel && !qp->in->is_socket && move_bell(qp, channel, AW_BELL_CHANNEL) != 0) {
-		aw_channel_watch(channel, qp->fd, qp->handle, 0);
+	if (channel && !qp->in->is_socket && move_bell(qp, set, AW_BELL_CHANNEL) != 0) {
+		aw_channel_watch(set, qp->fd, qp->handle, 0);
 		return;
 	}
 	if (!channel && qp->in->polled)
 		qp->listens_for = events = qp->in->polled(qp);
 	aw_watch_events(&qp->watch->watch, events);
 	aw_serving_leave_to(qp, server, channel);
+}
+
+/* A watcher's program is woken only where it can be given an event. */
+static void leave_watchers(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	aw_serving_lock();
+	if (aw_uqp_listen_again(qp) == 0)
+		aw_serving_take_back(qp);
+	else
+		aw_serving_look_again();
+	aw_serving_unlock();
 }
 
 static void watch_ending(struct aw_uqp *qp, uint64_t now_ns) AW_REQUIRES(qp->lock)
@@ -454,6 +470,8 @@ static void settle(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 		aw_stat_stream_ended(qp);
 		aw_uqp_drop_socket(qp);
 	} else {
+		if (qp->serving.server == AW_SERVER_WATCHER && !aw_serving_may_watch(qp))
+			leave_watchers(qp);
 		listen_for(qp);
 		await_retry(qp);
 	}

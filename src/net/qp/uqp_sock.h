@@ -46,8 +46,8 @@ static inline void aw_uqp_flush(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 void aw_uqp_end_in_time(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /*
- * Leaves the QP to other threads than the progress thread (net/qp/serve.h). channel: of AW_SERVER_WAITER, else NULL. The QP stays
- * where the channel's epoll set does not take the socket.
+ * Leaves the QP to other threads than the progress thread (net/qp/serve.h). channel: of AW_SERVER_WAITER and
+ * AW_SERVER_WATCHER, else NULL. The QP stays where the channel's epoll set does not take the socket.
  */
 void aw_uqp_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_channel *channel)
 	AW_REQUIRES(qp->lock);

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A program that polls the fd of its channel, which does not block: once it has taken enough events it is woken by the QPs' sockets and
+// receives by itself, and still gets an event whenever the fd is readable.
+#include "net/qp/channel_wait.h"
+
+#include "../lib/polled_channel.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ROUNDS 64
+
+/* Messages come until the QPs are left to the program, and the progress thread moves nothing from then on. */
+static void until_all_watched(struct pair *const pairs[], uint32_t count)
+{
+	uint64_t start = aw_now_ns();
+
+	assert_int_equal(fcntl(ch.fd, F_SETFL, O_NONBLOCK), 0);
+	for (;;) {
+		for (uint32_t i = 0; i < count; i++)
+			talk(pairs[i]);
+		pair_stop_progress();
+		if (ch.watched == count)
+			return;
+		pair_start_progress();
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+	}
+}
+
+static void until_watched(struct pair *p)
+{
+	struct pair *const pairs[] = { p };
+
+	until_all_watched(pairs, 1);
+	assert_true(uqp_is_away(p->b.qp, &ch));
+}
+
+static void channel_watch__the_program_receives(void **state)
+{
+	struct pair *p = *state;
+
+	until_watched(p);
+	for (int i = 0; i < ROUNDS; i++)
+		talk(p);
+}
+
+static bool is_eventful_again(struct pair *p)
+{
+	return aw_eventful_is_enough(&p->b.qp->serving.eventful);
+}
+
+static void write_octet(struct pair *p, uint8_t octet)
+{
+	p->a.buf[0] = octet;
+	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+	assert_true(is_readable((int)(UQP_PAIR_WAIT_NS / 1000000)));
+}
+
+/* As after a completion that was polled before its event. Then the progress thread is back. */
+static void channel_watch__an_event_of_an_empty_cq(void **state)
+{
+	struct pair *p = *state;
+	struct aw_cq_entry entry;
+	void *object;
+	int kind;
+
+	until_watched(p);
+	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+	write_octet(p, 'w');
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
+	assert_ptr_equal(object, p->b.cq.event.object);
+	assert_int_equal(octet_at(p->b.buf), 'w');
+	assert_int_equal(p->b.cq.armed, AW_ARM_NONE);
+	assert_int_equal(aw_cq_poll(&p->b.cq, &entry, 1), 0);
+	assert_not_readable();
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
+	pair_start_progress();
+	end_wait_cqe(&p->a);
+	uqp_wait_taken_back(p->b.qp, &ch);
+	for (uint32_t i = 1; i < 2 * AW_EVENTFUL_MIN; i++) {
+		talk(p);
+		assert_false(is_eventful_again(p));
+		assert_int_equal(ch.watched, 0);
+	}
+	until_watched(p);
+}
+
+/* A part of an FPDU, by which the socket is readable. The stream is no good any more. */
+static void channel_watch__an_event_for_a_part(void **state)
+{
+	struct pair *p = *state;
+	void *object;
+	int kind;
+
+	until_watched(p);
+	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+	assert_int_equal(send(p->a.qp->fd, "", 1, 0), 1);
+	assert_true(is_readable((int)(UQP_PAIR_WAIT_NS / 1000000)));
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
+	assert_not_readable();
+}
+
+/* The end of the stream: the event is that of the receive that is flushed, and the program is woken no more. */
+static void channel_watch__an_event_for_the_end(void **state)
+{
+	struct pair *p = *state;
+	void *object;
+	int kind;
+
+	until_watched(p);
+	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+	aw_uqp_close(p->a.qp);
+	assert_true(is_readable((int)(UQP_PAIR_WAIT_NS / 1000000)));
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
+	assert_not_readable();
+	assert_int_equal(ch.watched, 0);
+}
+
+/* No event of a CQ that the program has not armed: another thread may be at work with it. */
+static void channel_watch__no_event_of_a_cq_that_is_not_armed(void **state)
+{
+	struct pair *p = *state;
+	void *object;
+	int kind;
+
+	until_watched(p);
+	assert_int_equal(p->b.cq.armed, AW_ARM_NONE);
+	write_octet(p, 'u');
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
+	assert_int_equal(octet_at(p->b.buf), 'u');
+	assert_not_readable();
+	pair_start_progress();
+	end_wait_cqe(&p->a);
+	uqp_wait_taken_back(p->b.qp, &ch);
+	assert_int_equal(ch.watched, 0);
+}
+
+/* The program may come late, or never: a tick serves the QP, and the event is there. */
+static void channel_watch__watched_by_nobody_any_more(void **state)
+{
+	struct pair *p = *state;
+
+	until_watched(p);
+	pair_start_progress();
+	p->a.buf[0] = 'l';
+	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+	end_wait_cqe(&p->a);
+	while (octet_at(p->b.buf) != 'l')
+		sched_yield();
+	uqp_wait_taken_back(p->b.qp, &ch);
+	talk(p);
+}
+
+static void *send_to_a_sleeper(void *pair)
+{
+	struct pair *p = pair;
+
+	while (ch.waiters == 0)
+		sched_yield();
+	end_post(&p->a, AW_OP_SEND, &p->b, 4);
+	return NULL;
+}
+
+/* The program has made the fd block again: the sleep ends by the sockets of both sets. */
+static void channel_watch__a_sleeper_is_woken(void **state)
+{
+	struct pair *p = *state;
+	pthread_t thread;
+	void *object;
+	int kind;
+
+	until_watched(p);
+	assert_int_equal(fcntl(ch.fd, F_SETFL, 0), 0);
+	post_receive(p);
+	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+	assert_int_equal(pthread_create(&thread, NULL, send_to_a_sleeper, p), 0);
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(end_wait_cqe(&p->b).queue, AW_RQ);
+}
+
+/* Two QPs of one CQ: one event for what both have received. */
+static void channel_watch__several_qps(void **state)
+{
+	struct pair *p = *state, other;
+	struct pair *const pairs[] = { p, &other };
+	struct aw_cq_entry entries[2];
+
+	end_make(&other.a, &p->pd, NULL);
+	end_make_on(&other.b, &p->pd, &p->b.cq);
+	pair_attach(&other);
+	until_all_watched(pairs, 2);
+	assert_int_equal(ch.only_qp, AW_CHANNEL_MANY);
+	for (int i = 0; i < ROUNDS; i++) {
+		post_receive(p);
+		post_receive(&other);
+		aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+		end_post(&p->a, AW_OP_SEND, &p->b, 4);
+		end_post(&other.a, AW_OP_SEND, &other.b, 4);
+		take();
+		assert_int_equal(aw_cq_poll(&p->b.cq, entries, 2), 2);
+		end_wait_cqe(&p->a);
+		end_wait_cqe(&other.a);
+	}
+	pair_start_progress();
+	end_destroy(&other.a);
+	end_destroy(&other.b);
+}
+
+static int use_channel_of_the_child(void)
+{
+	static struct aw_source source;
+	void *object;
+	int kind;
+
+	if (is_readable(0) || aw_channel_await(&ch, &object, &kind) != EAGAIN)
+		return 1;
+	aw_source_init(&source, &source, 7);
+	aw_channel_raise(&ch, &source);
+	if (!is_readable(0) || aw_channel_await(&ch, &object, &kind) != 0 || kind != 7)
+		return 2;
+	return is_readable(0) ? 3 : 0;
+}
+
+/* Bytes have come for the parent's QP: the child's fd, of the same number, is not readable, and the parent's is. */
+static void channel_watch__a_child_has_its_own(void **state)
+{
+	struct pair *p = *state;
+	void *object;
+	int kind, status;
+
+	until_watched(p);
+	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+	write_octet(p, 'f');
+	pair_start_progress();
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(use_channel_of_the_child());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	while (octet_at(p->b.buf) != 'f')
+		(void)aw_channel_await(&ch, &object, &kind);
+	talk(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(channel_watch__the_program_receives),
+		CASE(channel_watch__an_event_of_an_empty_cq),
+		CASE(channel_watch__an_event_for_a_part),
+		CASE(channel_watch__an_event_for_the_end),
+		CASE(channel_watch__no_event_of_a_cq_that_is_not_armed),
+		CASE(channel_watch__watched_by_nobody_any_more),
+		CASE(channel_watch__a_sleeper_is_woken),
+		CASE(channel_watch__several_qps),
+		CASE(channel_watch__a_child_has_its_own),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
