@@ -172,7 +172,7 @@ struct aw_qp {
 	bool srq;
 	bool sig_all; /* set by the driver after init: every WR is signalled */
 	bool tells_each; /* set by the driver at any time: it is told of every WR that completes */
-	bool copies; /* set by the driver after init: no payload is lent to TCP */
+	bool copies; /* set by the driver at any time: no payload is lent to it */
 	bool posts_early; /* set by the driver after init: WRs posted in IDLE wait for the start */
 	bool unreliable; /* set by the driver after init: the QP is one of UC (core/rx_drop.c) */
 	bool acks; /* set by the driver before the start: see core/ack.h */

@@ -418,7 +418,7 @@ static void abort__sends_nothing_more(void **state)
 	for (int i = 0; i < 60 && !a->tx_blocked; i++)
 		end_post(&p->a, AW_OP_WRITE, &p->b, BUF_OCTETS);
 	pthread_mutex_lock(&a->lock);
-	waits = a->batch;
+	waits = a->tx_blocked;
 	drained = drain(a->fd, b->fd);
 	aw_qp_abort(&a->core, AW_OK);
 	aw_uqp_serve(a);

@@ -47,6 +47,7 @@ void aw_carrier_move_out(struct aw_uqp *qp)
 {
 	qp->out = qp->out->moved;
 	qp->core.stream.crc_ended_tx = true;
+	qp->core.copies = true;
 	aw_qp_set_emss(&qp->core, qp->out->segment_size(qp));
 	show_path(qp);
 }

@@ -4,7 +4,7 @@
 // stream begins over TCP. A move into memory (net/qp/move.h) changes the carrier of each direction
 // once, so that for a moment the two directions may have different ones.
 //
-// The core sees FPDUs in either case. It gives the messages of a move to the driver (qp->move) and
+// The core sees FPDUs in either case. It writes those for memory where the peer reads them, so that each payload is copied once. It gives the messages of a move to the driver (qp->move) and
 // makes and checks no CRC in a direction that has moved. FPDUs in memory are read where they lie:
 // a ring is mapped twice in a row, so that each FPDU is in one piece (aw_rx_lent), and only
 // those that wait for a receive, or come behind one that does, go into a stage. No post is held there, because a post needs no
@@ -25,11 +25,19 @@ struct aw_carrier {
 
 	/* Of the carrier that sends (aw_uqp.out). */
 	/*
+	 * Memory that the peer reads, with its length: FPDUs are written there, and publish tells the peer of the first n bytes. NULL
+	 * as a function or as its result: FPDUs are put into a batch, and sent.
+	 */
+	uint8_t *(*place)(struct aw_uqp *qp, size_t *room);
+	void (*publish)(struct aw_uqp *qp, size_t n);
+	/* After a place that was too small: true when it has grown. False: the peer tells this end of room. */
+	bool (*grows)(struct aw_uqp *qp, size_t room);
+	/*
 	 * As sendmsg(2), without waiting. EAGAIN: no room; EFAULT: the program's memory is
 	 * unmapped.
 	 */
 	ssize_t (*send)(struct aw_uqp *qp, const struct aw_iov *iov, size_t count);
-	/* After a send that took only a part: true when another send may take more. */
+	/* After a send that took only a part, or a place that was too small: true when another try may take more. */
 	bool (*has_room)(struct aw_uqp *qp);
 	/* The largest FPDU that this carrier takes, in bytes. */
 	uint32_t (*segment_size)(const struct aw_uqp *qp);

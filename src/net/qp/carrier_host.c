@@ -9,8 +9,6 @@
 #include "core/rx.h"
 #include "net/base/io_now.h"
 #include "net/base/probe.h"
-#include "net/mem/guard.h"
-#include "net/mem/nontemporal.h"
 #include "net/mem/pool.h"
 #include "net/qp/capture.h"
 #include "net/qp/uqp_sock.h"
@@ -23,7 +21,6 @@
 
 #define TURN_BYTES (4 * AW_HOST_RING_BYTES) /* bytes per turn, so that other QPs have theirs */
 #define BELLS 4096 /* bells that one recv drains: a peer may send many in one call */
-#define NONTEMPORAL_MIN 1024 /* of a piece, in bytes: from there on its receiver has it sooner */
 
 _Static_assert(AW_HOST_RING_BYTES - FPDU_MAX >= AW_HOST_RING_BYTES / 2,
 	       "half an FPDU in the ring leaves the room for which its writer is woken");
@@ -61,76 +58,30 @@ static ssize_t send_to_nobody(struct aw_uqp *qp, const struct aw_iov *iov, size_
 	return -1;
 }
 
-/* A piece in the batch's own arena cannot fault, so it is copied without the guard. */
-static bool copy(const struct aw_uqp *qp, uint8_t *to, const uint8_t *from, size_t len)
-	AW_REQUIRES(qp->lock)
-{
-	bool guarded = (uintptr_t)from - (uintptr_t)qp->batch->arena >= sizeof(qp->batch->arena);
-	bool nontemporal = len >= NONTEMPORAL_MIN;
-
-	if (guarded)
-		return nontemporal ? aw_guard_gather_nontemporal(to, from, len)
-				   : aw_guard_gather(to, from, len);
-	if (nontemporal)
-		aw_nontemporal_copy(to, from, len);
-	else
-		memcpy(to, from, len);
-	return true;
-}
-
-/* Copies as much of a piece as there is room for. False: the piece's memory is unmapped. */
-static bool put(struct aw_uqp *qp, const struct aw_iov *iov, size_t *done) AW_REQUIRES(qp->lock)
+/* FPDUs for a peer that no longer reads go into a batch, as over TCP, and from there to nobody. */
+static uint8_t *place(struct aw_uqp *qp, size_t *room) AW_REQUIRES(qp->lock)
 {
 	struct aw_duplex *d = &qp->ring->duplex;
-	size_t room = aw_duplex_room(d);
-	size_t n = iov->len < room ? iov->len : room;
 
-	*done = 0;
-	if (!copy(qp, aw_duplex_tx(d), iov->base, n))
-		return false;
-	aw_duplex_produce(d, n);
-	*done = n;
-	return true;
+	if (qp->ring->gone)
+		return NULL;
+	*room = aw_duplex_room(d);
+	return aw_duplex_tx(d);
 }
 
-/* As put; when the room is too small, marks this end as waiting for room and tries once more. */
-static bool put_piece(struct aw_uqp *qp, const struct aw_iov *iov, size_t *done)
-	AW_REQUIRES(qp->lock)
+static void publish(struct aw_uqp *qp, size_t n) AW_REQUIRES(qp->lock)
 {
-	bool readable = put(qp, iov, done);
-
-	if (!readable || *done == iov->len)
-		return readable;
-	aw_duplex_await_room(&qp->ring->duplex);
-	struct aw_iov rest = { (uint8_t *)iov->base + *done, iov->len - *done };
-	size_t more;
-
-	readable = put(qp, &rest, &more);
-	*done += more;
-	return readable;
-}
-
-static ssize_t send_memory(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
-	AW_REQUIRES(qp->lock)
-{
-	struct aw_host_ring *ring = qp->ring;
-	bool readable = true;
-	size_t sent = 0, n;
-
-	if (ring->gone)
-		return send_to_nobody(qp, iov, count);
-	for (size_t i = 0; i < count; i++) {
-		readable = put_piece(qp, &iov[i], &n);
-		sent += n;
-		if (n < iov[i].len)
-			break;
-	}
-	if (sent > 0 && aw_duplex_wakes_reader(&ring->duplex))
+	aw_duplex_produce(&qp->ring->duplex, n);
+	if (aw_duplex_wakes_reader(&qp->ring->duplex))
 		ring_bell(qp);
-	if (sent > 0)
-		return (ssize_t)sent;
-	errno = readable ? EAGAIN : EFAULT;
-	return -1;
+}
+
+static bool grows(struct aw_uqp *qp, size_t room) AW_REQUIRES(qp->lock)
+{
+	struct aw_duplex *d = &qp->ring->duplex;
+
+	aw_duplex_await_room(d);
+	return aw_duplex_room(d) > room;
 }
 
 /* Also true when a send is due that will find that the peer is gone, and when a turn will end the broken stream. */
@@ -371,7 +322,10 @@ static uint32_t taken_back(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 }
 
 const struct aw_carrier aw_carrier_host = {
-	.send = send_memory,
+	.place = place,
+	.publish = publish,
+	.grows = grows,
+	.send = send_to_nobody,
 	.has_room = has_room,
 	.segment_size = segment_size,
 	.receive = receive,

@@ -18,6 +18,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#define NONTEMPORAL_MIN 1024 /* of a piece, in bytes: from there on the peer has it sooner */
+
 /*
  * Every message that the peer's program sends calls a function that calls this one, so that
  * net/roce/rc.c knows whether there was one.
@@ -59,9 +61,16 @@ static bool place(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t
 static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_t *src, size_t len,
 		   uint32_t *crc)
 {
+	struct aw_uqp *qp = ctx;
+	/* Into memory that the peer reads. */
+	bool nontemporal = qp->core.copies && len >= NONTEMPORAL_MIN;
+
 	(void)mr;
-	(void)ctx;
-	return crc ? aw_guard_gather_folding(dst, src, len, crc) : aw_guard_gather(dst, src, len);
+	aw_held(&qp->lock);
+	if (crc)
+		return aw_guard_gather_folding(dst, src, len, crc);
+	return nontemporal ? aw_guard_gather_nontemporal(dst, src, len)
+			   : aw_guard_gather(dst, src, len);
 }
 
 static enum aw_error invalidate(void *ctx, uint32_t stag, bool by_peer)

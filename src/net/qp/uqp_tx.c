@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Transmit: the core's FPDUs in batches, one send each. A batch stays with the QP only while
-// the carrier has not taken all of it.
+// Transmit: the core's FPDUs in batches, one send each, or straight into memory that the peer reads. A batch stays with the QP
+// only while the carrier has not taken all of it.
 #include "core/tx.h"
 
 #include "net/base/probe.h"
@@ -14,7 +14,8 @@
 #include <stddef.h>
 #include <sys/uio.h>
 
-#define BATCHES_MAX 16 /* per round, so that other QPs have their turn */
+#define ROUNDS_MAX 16 /* a call, so that other QPs have their turn */
+#define PLACE_BYTES 16384 /* that the peer is told of at once, and one FPDU more */
 #define EMSS_BYTES (1u << 20) /* bytes sent between two looks at TCP's segment size */
 
 _Static_assert(sizeof(struct aw_iov) == sizeof(struct iovec) &&
@@ -94,36 +95,82 @@ static void put_batch(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	qp->batch = NULL;
 }
 
+/* The result of a round. */
+enum round {
+	ROUND_SENT, /* all that it took; there may be more */
+	ROUND_BLOCKED, /* the carrier takes no more, or an error ends the stream */
+	ROUND_OVER, /* nothing is due */
+};
+
+static enum round send_round(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	bool empty = !qp->batch;
+
+	if (empty)
+		qp->batch = aw_batch_get();
+	if (!qp->batch) {
+		aw_uqp_starve(qp);
+		return ROUND_OVER;
+	}
+	if (empty && !fill(qp, qp->batch)) {
+		put_batch(qp);
+		return ROUND_OVER;
+	}
+	if (!send_batch(qp))
+		return ROUND_BLOCKED;
+	put_batch(qp);
+	aw_move_sent(qp);
+	return ROUND_SENT;
+}
+
+/* Writes FPDUs where the peer reads them. */
+static enum round place_round(struct aw_uqp *qp, uint8_t *place, size_t room) AW_REQUIRES(qp->lock)
+{
+	struct aw_iov iov[2]; /* one is used, and another free: the FPDUs are adjacent */
+	struct aw_tx_out out = { .arena = place, .arena_len = room, .iov = iov, .iov_max = 2 };
+	uint64_t pos = qp->core.tx_pos;
+	enum aw_tx tx;
+
+	do
+		tx = aw_tx_next(&qp->core, &out);
+	while (tx == AW_TX_FPDU && out.octets < PLACE_BYTES);
+	qp->touched |= qp->core.tx_used;
+	if (out.octets == 0 && tx != AW_TX_FULL)
+		return ROUND_OVER;
+	if (out.octets == 0)
+		return qp->out->grows(qp, room) ? ROUND_SENT : ROUND_BLOCKED;
+	if (aw_capture_is_asked(qp))
+		aw_capture_out(qp, pos, iov, out.iov_count);
+	qp->out->publish(qp, out.octets);
+	aw_probe_transmit(qp->qpn, out.octets);
+	aw_tx_sent(&qp->core, out.octets);
+	return ROUND_SENT;
+}
+
+static enum round transmit_round(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	size_t room;
+	uint8_t *place = qp->out->place && !qp->batch ? qp->out->place(qp, &room) : NULL;
+
+	return place ? place_round(qp, place, room) : send_round(qp);
+}
+
 void aw_uqp_transmit(struct aw_uqp *qp)
 {
 	/* The WRs of a waiting batch were flushed: their memory is the program's again. */
 	bool over = qp->core.state == AW_QP_ERROR || qp->lost ||
 		    (qp->peer_gone && aw_uqp_ends_quietly(qp));
+	enum round round = ROUND_SENT;
 
 	if (!over && qp->tx_blocked && !qp->out->has_room(qp))
 		return;
 	qp->tx_blocked = false;
 	if (over)
 		return;
-	for (int i = 0; i < BATCHES_MAX; i++) {
-		bool empty = !qp->batch;
-
-		if (empty && !aw_move_is_due(qp) && aw_tx_is_idle(&qp->core))
+	for (int i = 0; i < ROUNDS_MAX && round == ROUND_SENT; i++) {
+		if (!qp->batch && !aw_move_is_due(qp) && aw_tx_is_idle(&qp->core))
 			return;
-		if (empty)
-			qp->batch = aw_batch_get();
-		if (!qp->batch) {
-			aw_uqp_starve(qp);
-			return;
-		}
-		if (empty && !fill(qp, qp->batch)) {
-			put_batch(qp);
-			return;
-		}
-		if (!send_batch(qp))
-			break;
-		put_batch(qp);
-		aw_move_sent(qp);
+		round = transmit_round(qp);
 	}
-	qp->tx_blocked = qp->core.state != AW_QP_ERROR;
+	qp->tx_blocked = round != ROUND_OVER && qp->core.state != AW_QP_ERROR;
 }
