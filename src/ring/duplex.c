@@ -9,6 +9,8 @@
 #define REWIND_AT 4096
 /* A wake for less room than this share of a ring is not worth it. */
 #define ROOM_SHARE 4
+/* Two looks whether the peer wants room are so far apart: each takes a cache line from the peer. */
+#define LOOK_SHARE 8
 
 void aw_duplex_init(struct aw_duplex *d, struct aw_duplex_side sides[2], uint8_t *bytes[2],
 		    unsigned int side, uint64_t size)
@@ -44,6 +46,18 @@ size_t aw_duplex_room(struct aw_duplex *d)
 		atomic_store_explicit(&d->own->origin, d->tail, memory_order_relaxed);
 	}
 	return (size_t)(d->size - (d->tail - d->head_seen));
+}
+
+size_t aw_duplex_room_seen(struct aw_duplex *d, size_t enough)
+{
+	size_t room = (size_t)(d->size - (d->tail - d->head_seen));
+
+	/* Until a message is known to be read, each call looks: net/qp asks whether one was. */
+	if (room >= enough && d->tail - d->room_looked < REWIND_AT && d->head_seen > 0 &&
+	    !d->broken)
+		return room;
+	d->room_looked = d->tail;
+	return aw_duplex_room(d);
 }
 
 size_t aw_duplex_ready(struct aw_duplex *d)
@@ -86,8 +100,20 @@ bool aw_duplex_wakes_reader(struct aw_duplex *d)
 
 bool aw_duplex_wakes_writer(struct aw_duplex *d)
 {
+	/*
+	 * A peer that sleeps for room has found less than ROOM_SHARE of it behind its flag, so most of the ring lies between
+	 * the head that it saw and the end of its bytes. The last look there comes behind that head, with fewer bytes left than
+	 * LOOK_SHARE: it finds the flag, or the peer has found that room.
+	 */
+	if (d->head - d->wake_looked < d->size / LOOK_SHARE)
+		return false;
 	atomic_store(&d->own->head, d->head);
-	if (atomic_load(&d->peer->full) == 0 || d->size - aw_duplex_ready(d) < d->size / ROOM_SHARE)
+	bool wants = atomic_load(&d->peer->full) != 0;
+
+	if (wants && d->size - aw_duplex_ready(d) < d->size / ROOM_SHARE)
+		return false;
+	d->wake_looked = d->head;
+	if (!wants)
 		return false;
 	atomic_store_explicit(&d->peer->full, 0, memory_order_relaxed);
 	return takes_down(&d->peer->asleep);

@@ -33,6 +33,8 @@ struct aw_duplex {
 	uint64_t tail, head; /* this end's own */
 	uint64_t tail_seen, head_seen; /* the peer's, as they were checked last */
 	uint64_t tx_origin, rx_origin;
+	uint64_t room_looked; /* this end's tail when it last looked at the peer's head */
+	uint64_t wake_looked; /* this end's head when it last looked whether the peer wants room */
 	bool broken; /* the peer has published an impossible position, or changed bytes behind one */
 };
 
@@ -43,6 +45,11 @@ void aw_duplex_init(struct aw_duplex *d, struct aw_duplex_side sides[2], uint8_t
 /* The room, and the bytes that wait. 0 once the peer was found to have lied (broken). */
 size_t aw_duplex_room(struct aw_duplex *d);
 size_t aw_duplex_ready(struct aw_duplex *d);
+/*
+ * As room, but at least so much may be what was seen at an earlier look: with each message of this end the peer writes the line
+ * that a look would take from it.
+ */
+size_t aw_duplex_room_seen(struct aw_duplex *d, size_t enough);
 
 /* The place where that many bytes can be written, or read, in one piece. */
 static inline uint8_t *aw_duplex_tx(const struct aw_duplex *d)
@@ -61,7 +68,7 @@ void aw_duplex_consume(struct aw_duplex *d, size_t n);
 
 /*
  * Called after the last of several: true when the peer sleeps and is to be woken, by this call
- * alone.
+ * alone. For room a look once in a share of the ring suffices: a peer that wants to be woken has filled more.
  */
 bool aw_duplex_wakes_reader(struct aw_duplex *d);
 bool aw_duplex_wakes_writer(struct aw_duplex *d);

@@ -163,6 +163,61 @@ static void duplex_wakes_writer__for_a_quarter(void **state)
 	assert_false(aw_duplex_wakes_writer(&s->b));
 }
 
+/* A look takes the line of the peer's head, so there is one in a page of bytes, or where the room that was seen is too small. */
+static void duplex_room_seen__looks_once_in_a_page(void **state)
+{
+	struct scene *s = *state;
+
+	aw_duplex_produce(&s->a, 1);
+	assert_int_equal(aw_duplex_ready(&s->b), 1);
+	aw_duplex_consume(&s->b, 1);
+	assert_int_equal(aw_duplex_room_seen(&s->a, 1), SIZE);
+	aw_duplex_produce(&s->a, 4095);
+	assert_int_equal(aw_duplex_ready(&s->b), 4095);
+	aw_duplex_consume(&s->b, 4095);
+	assert_int_equal(aw_duplex_room_seen(&s->a, SIZE - 4095), SIZE - 4095);
+	assert_int_equal(aw_duplex_room_seen(&s->a, SIZE), SIZE);
+	aw_duplex_produce(&s->a, 4096);
+	assert_int_equal(aw_duplex_ready(&s->b), 4096);
+	aw_duplex_consume(&s->b, 4096);
+	assert_int_equal(aw_duplex_room_seen(&s->a, 1), SIZE);
+}
+
+/* What was seen counts no more than a lie that was found. */
+static void duplex_room_seen__none_once_broken(void **state)
+{
+	struct scene *s = *state;
+
+	aw_duplex_produce(&s->a, 1);
+	assert_int_equal(aw_duplex_ready(&s->b), 1);
+	aw_duplex_consume(&s->b, 1);
+	assert_int_equal(aw_duplex_room_seen(&s->a, 1), SIZE);
+	atomic_store(&s->sides[1].head, 2);
+	assert_int_equal(aw_duplex_room(&s->a), 0);
+	assert_int_equal(aw_duplex_room_seen(&s->a, 1), 0);
+}
+
+/* An eighth of the ring lies between two looks, and a peer that wants room has filled more. */
+static void duplex_wakes_writer__looks_once_in_an_eighth(void **state)
+{
+	struct scene *s = *state;
+
+	aw_duplex_produce(&s->a, SIZE);
+	assert_int_equal(aw_duplex_ready(&s->b), SIZE);
+	aw_duplex_consume(&s->b, SIZE / 2);
+	assert_false(aw_duplex_wakes_writer(&s->b));
+	assert_int_equal(aw_duplex_room(&s->a), SIZE / 2);
+	aw_duplex_produce(&s->a, SIZE / 2);
+	aw_duplex_await_room(&s->a);
+	aw_duplex_sleep(&s->a);
+	assert_int_equal(aw_duplex_ready(&s->b), SIZE);
+	for (size_t left = SIZE; left > 0; left -= SIZE / 16) {
+		aw_duplex_consume(&s->b, SIZE / 16);
+		/* The fourth sixteenth is the first quarter. */
+		assert_int_equal(aw_duplex_wakes_writer(&s->b), left == SIZE - 3 * (SIZE / 16));
+	}
+}
+
 static void duplex__the_end_is_behind_the_bytes(void **state)
 {
 	struct scene *s = *state;
@@ -310,7 +365,10 @@ int main(void)
 		cmocka_unit_test_setup(duplex_ready__a_tail_that_cannot_be, setup),
 		cmocka_unit_test_setup(duplex_room__a_head_that_cannot_be, setup),
 		cmocka_unit_test_setup(duplex__broken_for_ever, setup),
+		cmocka_unit_test_setup(duplex_room_seen__looks_once_in_a_page, setup),
+		cmocka_unit_test_setup(duplex_room_seen__none_once_broken, setup),
 		cmocka_unit_test_setup(duplex_wakes_reader__once_a_sleep, setup),
+		cmocka_unit_test_setup(duplex_wakes_writer__looks_once_in_an_eighth, setup),
 		cmocka_unit_test_setup(duplex_wakes_writer__for_a_quarter, setup),
 		cmocka_unit_test_setup(duplex__the_end_is_behind_the_bytes, setup),
 		cmocka_unit_test_setup(duplex__an_empty_ring_begins_again, setup),

@@ -65,7 +65,7 @@ static uint8_t *place(struct aw_uqp *qp, size_t *room) AW_REQUIRES(qp->lock)
 
 	if (qp->ring->gone)
 		return NULL;
-	*room = aw_duplex_room(d);
+	*room = aw_duplex_room_seen(d, FPDU_MAX);
 	return aw_duplex_tx(d);
 }
 
