@@ -27,6 +27,14 @@ struct aw_activity {
 		unserved_ticks; /* since turns grew: the CQ may never be empty, and so no QP be served */
 };
 
+/* Of two threads that count at once one may not be counted: what is asked is whether the number has changed. */
+static inline void aw_activity_count(_Atomic uint32_t *number, uint32_t more)
+{
+	uint32_t now = atomic_load_explicit(number, memory_order_relaxed);
+
+	atomic_store_explicit(number, now + more, memory_order_relaxed);
+}
+
 static inline uint32_t aw_activity_turns(const struct aw_activity *activity)
 {
 	return atomic_load_explicit(&activity->turns, memory_order_relaxed);

@@ -70,9 +70,10 @@ void aw_cq_renew_locks(struct aw_cq *cq)
 	pthread_mutex_init(&cq->qps_lock, NULL);
 }
 
+/* Indices are below twice the capacity (wrap). */
 static struct aw_cq_entry *entry_at(const struct aw_cq *cq, uint32_t index) AW_REQUIRES(cq->lock)
 {
-	return &cq->ring[index % cq->capacity];
+	return &cq->ring[index < cq->capacity ? index : index - cq->capacity];
 }
 
 int aw_cq_keep_in(struct aw_cq *cq, const struct aw_mem_source *source)
@@ -122,7 +123,7 @@ int aw_cq_resize(struct aw_cq *cq, uint32_t capacity)
 	return moved ? 0 : EINVAL;
 }
 
-/* Indices wrap where the ring does, so that index % capacity holds for every capacity. */
+/* Indices wrap where the ring does, whatever the capacity. */
 static void wrap(struct aw_cq *cq) AW_REQUIRES(cq->lock)
 {
 	if (cq->head < cq->capacity)
@@ -131,10 +132,20 @@ static void wrap(struct aw_cq *cq) AW_REQUIRES(cq->lock)
 	cq->tail -= cq->capacity;
 }
 
-/* The entry's SQ slot is free again. */
-static void give_slot(const struct aw_cq_entry *entry)
+/* Only a thread with the lock of its send CQ changes the number of the user's CQEs there. */
+static void change_unpolled(struct aw_cq *cq, struct aw_cq_user *user, uint32_t change)
+	AW_REQUIRES(cq->lock)
 {
-	atomic_fetch_sub_explicit(&entry->user->unpolled, 1, memory_order_relaxed);
+	uint32_t unpolled = atomic_load_explicit(&user->unpolled, memory_order_relaxed);
+
+	(void)cq;
+	atomic_store_explicit(&user->unpolled, unpolled + change, memory_order_relaxed);
+}
+
+/* The entry's SQ slot is free again. */
+static void give_slot(struct aw_cq *cq, const struct aw_cq_entry *entry) AW_REQUIRES(cq->lock)
+{
+	change_unpolled(cq, entry->user, -1u);
 }
 
 int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
@@ -148,12 +159,13 @@ int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 	while (n < max && cq->head != cq->tail) {
 		out[n] = *entry_at(cq, cq->head++);
 		if (out[n].queue == AW_SQ)
-			give_slot(&out[n]);
+			give_slot(cq, &out[n]);
 		else
 			received = 1;
 		n++;
 	}
-	atomic_fetch_add_explicit(&cq->pollers.takes, received, memory_order_relaxed);
+	if (received)
+		aw_activity_count(&cq->pollers.takes, 1);
 	wrap(cq);
 	publish(cq);
 	atomic_store_explicit(&cq->ready, cq->tail - cq->head, memory_order_relaxed);
@@ -179,7 +191,7 @@ static void drop_oldest(struct aw_cq *cq) AW_REQUIRES(cq->lock)
 	const struct aw_cq_entry *oldest = entry_at(cq, cq->head++);
 
 	if (oldest->queue == AW_SQ)
-		give_slot(oldest);
+		give_slot(cq, oldest);
 	wrap(cq);
 }
 
@@ -192,7 +204,7 @@ static void write_entry(struct aw_cq *cq, const struct aw_cq_entry *entry) AW_RE
 	if (cq->stamped)
 		at->stamp_ns = (uint64_t)aw_clock_ns(cq->stamp_clock);
 	if (entry->queue == AW_SQ)
-		atomic_fetch_add_explicit(&entry->user->unpolled, 1, memory_order_relaxed);
+		change_unpolled(cq, entry->user, 1);
 	/*
 	 * Pairs with the acquire in aw_cq_take(): a thread that sees the count takes the lock and finds
 	 * the CQE.

@@ -19,6 +19,15 @@
 #define EPOLL_BATCH 32
 #define MEMORY_LOOKS 16
 
+/* True when a round would find nothing: all of the stream is in memory, where there is no news, and nothing waits for a poll. */
+static bool is_quiet(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	return !qp->in->is_socket && !qp->out->is_socket && qp->core.state == AW_QP_RTS &&
+	       !qp->lost && !qp->starved && !qp->deferral.ack.due && !qp->deferral.ack.waits &&
+	       !aw_qp_has_waiting(&qp->core) && !aw_uqp_has_overflowed(qp) &&
+	       !aw_uqp_is_inherited(qp) && !aw_carrier_has_news(qp);
+}
+
 /*
  * One round for a QP: receives, then transmits what became due. True while its socket is full; false also when another
  * thread has the lock.
@@ -27,7 +36,7 @@ static bool poll_socket(struct aw_uqp *qp)
 {
 	if (aw_trylock(&qp->lock) != 0)
 		return false;
-	if (qp->fd >= 0)
+	if (qp->fd >= 0 && !is_quiet(qp))
 		aw_uqp_serve_polled(qp);
 	bool full = qp->tx_blocked;
 
@@ -59,7 +68,7 @@ static bool serve_memory(struct aw_cq *cq) AW_REQUIRES(cq->qps_lock)
 		aw_uqp_unlock(qp);
 	}
 	if (served > 0)
-		atomic_fetch_add_explicit(&cq->pollers.turns, served, memory_order_relaxed);
+		aw_activity_count(&cq->pollers.turns, served);
 	return full;
 }
 
@@ -94,7 +103,7 @@ static bool serve(struct aw_cq *cq)
 
 	if (sleeps_soon(cq))
 		return false;
-	atomic_fetch_add_explicit(&cq->pollers.turns, 1, memory_order_relaxed);
+	aw_activity_count(&cq->pollers.turns, 1);
 	if (aw_trylock(&cq->qps_lock) != 0)
 		return false;
 	if (cq->epfd >= 0 && cq->qps_count > AW_CQ_DIRECT_MAX) {
@@ -105,8 +114,7 @@ static bool serve(struct aw_cq *cq)
 			poll_socket(ev[i].data.ptr);
 		/* A poll that serves many QPs counts as many turns, because such polls are less frequent. */
 		if (n > 0)
-			atomic_fetch_add_explicit(&cq->pollers.turns, (uint32_t)n,
-						  memory_order_relaxed);
+			aw_activity_count(&cq->pollers.turns, (uint32_t)n);
 		if (atomic_load_explicit(&cq->over_memory, memory_order_relaxed) > 0)
 			full = serve_memory(cq);
 	} else {

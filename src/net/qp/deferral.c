@@ -104,6 +104,10 @@ static void unlist(struct aw_uqp *qp) AW_REQUIRES(lock)
 bool aw_deferral_post(struct aw_uqp *qp)
 {
 	struct aw_deferral *d = &qp->deferral;
+
+	/* A post into memory makes no system call that waiting could save. */
+	if (!qp->out->is_socket && !d->ack.due)
+		return false;
 	uint64_t now = aw_now_ns();
 	const struct aw_credit_polls polls = polls_of(qp);
 
@@ -146,7 +150,8 @@ bool aw_deferral_hold(struct aw_uqp *qp, uint64_t hold_ns)
 
 void aw_deferral_sent(struct aw_uqp *qp)
 {
-	qp->deferral.posts.posted_ns = aw_now_ns();
+	if (qp->out->is_socket)
+		qp->deferral.posts.posted_ns = aw_now_ns();
 }
 
 bool aw_deferral_ack(struct aw_uqp *qp)

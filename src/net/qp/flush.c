@@ -26,7 +26,7 @@ static void flush(const struct aw_cq *cq, uint32_t most)
 
 void aw_flush_polled(struct aw_cq *cq)
 {
-	atomic_fetch_add_explicit(&cq->polls, 1, memory_order_relaxed);
+	aw_activity_count(&cq->polls, 1);
 	if (atomic_load_explicit(&cq->burst, memory_order_relaxed)) {
 		atomic_store_explicit(&cq->burst, false, memory_order_relaxed);
 		atomic_store_explicit(&cq->polled_ns, aw_now_ns(), memory_order_relaxed);
