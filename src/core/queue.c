@@ -60,11 +60,6 @@ void aw_sq_init(struct aw_sq *sq, void *mem, uint32_t capacity, uint32_t stride)
 	};
 }
 
-struct aw_swqe *aw_sq_at(const struct aw_sq *sq, uint32_t index)
-{
-	return (struct aw_swqe *)(sq->mem + (size_t)(index & sq->mask) * sq->stride);
-}
-
 struct aw_swqe *aw_sq_reserve(const struct aw_sq *sq)
 {
 	if (aw_sq_count(sq) >= sq->capacity)

@@ -30,7 +30,10 @@ static inline uint32_t aw_sq_count(const struct aw_sq *sq)
 	return sq->tail - sq->head;
 }
 
-struct aw_swqe *aw_sq_at(const struct aw_sq *sq, uint32_t index);
+static inline struct aw_swqe *aw_sq_at(const struct aw_sq *sq, uint32_t index)
+{
+	return (struct aw_swqe *)(sq->mem + (size_t)(index & sq->mask) * sq->stride);
+}
 
 /* The free slot at the tail to fill in, NULL when full; it counts only once committed. */
 struct aw_swqe *aw_sq_reserve(const struct aw_sq *sq);

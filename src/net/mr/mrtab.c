@@ -16,6 +16,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#define HANDLES_KNOWN 4 /* to a thread */
 #define UNUSABLE 1 /* the handle that scrambles to 0 */
 
 static struct aw_table table;
@@ -58,9 +59,19 @@ static int init_once(void)
 	return 0;
 }
 
+/* The permutation never changes, so what a thread has computed stays right; no STag scrambles to 0. */
 static uint32_t handle_of(uint32_t stag)
 {
-	return aw_stag_unscramble(&secret, stag >> AW_STAG_KEY_BITS);
+	static _Thread_local struct {
+		uint32_t scrambled, handle;
+	} known[HANDLES_KNOWN] __attribute__((tls_model("initial-exec")));
+	uint32_t scrambled = stag >> AW_STAG_KEY_BITS, at = scrambled % HANDLES_KNOWN;
+
+	if (known[at].scrambled != scrambled || scrambled == 0) {
+		known[at].handle = aw_stag_unscramble(&secret, scrambled);
+		known[at].scrambled = scrambled;
+	}
+	return known[at].handle;
 }
 
 static int check_memory(const struct aw_mr *mr)

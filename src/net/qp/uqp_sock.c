@@ -462,7 +462,8 @@ static void settle(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	if (qp->fd >= 0 && qp->core.state > AW_QP_RTS)
 		follow_ending(qp);
 	aw_uqp_note_events(qp);
-	aw_drop_log(qp);
+	if (qp->core.rx_drop.count > 0)
+		aw_drop_log(qp);
 	aw_stat_write_qp(qp);
 	if (qp->fd < 0)
 		return;
