@@ -165,6 +165,7 @@ struct aw_uqp {
 		/* of the stream (net/qp/capture.h), or NULL: it was never captured */
 		struct aw_capture *capture;
 		uint64_t emss_pos; /* position at which TCP's segment size was last read */
+		bool settled; /* all that follows the stream's state does so, and the stream was steady (uqp_sock.c) */
 		bool tx_blocked; /* the socket took less than it was given */
 		bool starved; /* memory for a buffer was out; a deadline brings the next try */
 		bool retry_due; /* that deadline runs, or the one of net/qp/rnr.h */

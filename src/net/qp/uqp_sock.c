@@ -145,7 +145,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	qp->lingers = 0;
 	qp->tells_delivered = qp->touched = qp->lost = qp->peer_gone = qp->leaves = qp->recall_due =
 		qp->posts_drop = qp->reset_seen = qp->tx_blocked = qp->starved = qp->retry_due =
-			qp->starving_told = false;
+			qp->starving_told = qp->settled = false;
 	stream->emss = aw_uqp_segment_size(to->fd);
 	bound_send_buffer(to->fd, stream->emss);
 	qp->ending = (struct aw_ending){ 0 };
@@ -442,9 +442,32 @@ static void end_overflowed(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	transmit(qp);
 }
 
-/* Follows the core's state with the socket. */
+/* True while nothing but bytes moves: pollers serve a stream in memory, and neither end, program nor kernel asks for more. */
+static bool is_steady(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	const struct aw_host_ring *ring = qp->ring;
+	const struct aw_qp *core = &qp->core;
+	uint32_t unnoted = ~qp->events_due & (core->peer_began ? AW_UQP_READY | AW_UQP_BEGUN
+								: (uint32_t)AW_UQP_READY);
+
+	if (qp->in->is_socket || qp->out->is_socket || !aw_serving_is_polled(&qp->serving))
+		return false;
+	if (ring->gone || ring->more || ring->duplex.broken ||
+	    (ring->bells.own >= 0 && !qp->bell_watch))
+		return false;
+	if (core->state != AW_QP_RTS || core->peer_closed || aw_qp_has_waiting(core) ||
+	    core->rx_drop.count > 0)
+		return false;
+	return !unnoted && !qp->drain_asked && !qp->lost && !qp->peer_gone && !qp->starved &&
+	       !qp->tx_blocked && !aw_uqp_has_overflowed(qp);
+}
+
+/* Follows the core's state with the socket. Where that was done, and the stream is as steady since, all is as it was. */
 static void settle(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
+	if (qp->settled && is_steady(qp))
+		return;
+	qp->settled = false;
 	/*
 	 * The peer has broken a rule, and the program is notified in either persona. No Terminate goes out: where the
 	 * peer's positions lie there is no place to write it.
@@ -476,6 +499,7 @@ static void settle(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 			leave_watchers(qp);
 		listen_for(qp);
 		await_retry(qp);
+		qp->settled = is_steady(qp);
 	}
 }
 
@@ -542,7 +566,7 @@ void aw_uqp_serve_polled(struct aw_uqp *qp)
 	bool waited = qp->deferral.ack.waits;
 
 	receive(qp, true);
-	if (!waited && !aw_move_is_due(qp) && aw_deferral_ack(qp))
+	if (!waited && qp->core.acks && !aw_move_is_due(qp) && aw_deferral_ack(qp))
 		settle(qp);
 	else
 		aw_uqp_push(qp);
