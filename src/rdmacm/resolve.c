@@ -1,40 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// rdma_resolve_addr and rdma_resolve_route. The kernel's routing table answers at once, through a
-// datagram socket that sends nothing; so the time-outs never expire and no route is ever missing.
+// rdma_resolve_addr and rdma_resolve_route. The kernel's routing table answers at once
+// (rdmacm/route.h), so the time-outs never expire and no route is ever missing.
 #include "rdmacm/address.h"
 #include "rdmacm/bind.h"
 #include "rdmacm/devices.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
+#include "rdmacm/route.h"
 #include "rdmacm/socket.h"
 #include "ring/lock.h"
 
 #include <netinet/in.h>
-#include <unistd.h>
-
-/*
- * Finds the local address that a connection from src (any port) to dst would have, and the address
- * that a wildcard dst stands for.
- */
-static int ask_routing(const struct sockaddr *src, const struct sockaddr *dst,
-		       struct sockaddr_storage *from, struct sockaddr_storage *to)
-{
-	int fd = socket(dst->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
-	socklen_t len = aw_address_len(dst->sa_family), from_len = len, to_len = len;
-	struct sockaddr_storage any_port;
-	int err = 0;
-
-	if (fd < 0)
-		return errno;
-	aw_address_copy(&any_port, src);
-	aw_address_set_port((struct sockaddr *)&any_port, 0);
-	if ((!aw_address_is_wildcard(src) && bind(fd, (struct sockaddr *)&any_port, len) < 0) ||
-	    connect(fd, dst, len) < 0 || getsockname(fd, (struct sockaddr *)from, &from_len) < 0 ||
-	    (aw_address_is_wildcard(dst) && getpeername(fd, (struct sockaddr *)to, &to_len) < 0))
-		err = errno;
-	close(fd);
-	return err;
-}
 
 static int resolve(struct aw_cm_id *cm, const struct sockaddr *dst)
 {
@@ -46,7 +22,7 @@ static int resolve(struct aw_cm_id *cm, const struct sockaddr *dst)
 	aw_address_wildcard(dst->sa_family, &any);
 	if (!bound)
 		src = (const struct sockaddr *)&any;
-	int err = ask_routing(src, dst, &from, &to);
+	int err = aw_cm_route_ask(src, dst, &from, &to);
 
 	if (!err)
 		err = aw_cm_device_set(&cm->id);

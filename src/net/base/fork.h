@@ -27,6 +27,7 @@ enum aw_fork_rank {
 	AW_FORK_CM_IDS,
 	AW_FORK_CM_DEVICES,
 	AW_FORK_CM_CHANNELS,
+	AW_FORK_CM_ROUTES,
 	AW_FORK_LISTENERS,
 	AW_FORK_QPS,
 	AW_FORK_REPLIED, /* net/qp/replied.c */
