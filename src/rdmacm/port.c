@@ -100,17 +100,16 @@ static int bind_in_half(int fd, struct sockaddr_storage *addr, bool first)
 	return err;
 }
 
-int aw_cm_port_bind(int fd, const struct sockaddr *addr)
+int aw_cm_port_bind(int fd, const struct sockaddr *addr, struct sockaddr_storage *bound)
 {
-	struct sockaddr_storage to;
 	int err = EIO;
 
 	pthread_once(&once, read_range);
-	aw_address_copy(&to, addr);
+	aw_address_copy(bound, addr);
 	if (count > 0)
-		err = bind_in_half(fd, &to, true);
+		err = bind_in_half(fd, bound, true);
 	if (err == EADDRINUSE)
-		err = bind_in_half(fd, &to, false);
+		err = bind_in_half(fd, bound, false);
 	/* Few ports are free, or a sandbox forbids to choose one. */
-	return err ? bind_to(fd, &to, 0) : 0;
+	return err ? bind_to(fd, bound, 0) : 0;
 }

@@ -9,8 +9,9 @@
 
 /*
  * Binds a socket to addr with a free port in place of addr's: one of net.ipv4.ip_local_port_range that is not in
- * net.ipv4.ip_local_reserved_ports. 0, or bind(2)'s error: EADDRINUSE where none is free.
+ * net.ipv4.ip_local_reserved_ports. 0, or bind(2)'s error: EADDRINUSE where none is free. *bound: addr with that port, or
+ * with port 0 where bind(2) chose one.
  */
-int aw_cm_port_bind(int fd, const struct sockaddr *addr);
+int aw_cm_port_bind(int fd, const struct sockaddr *addr, struct sockaddr_storage *bound);
 
 #endif

@@ -41,10 +41,16 @@ static int open_socket(const struct aw_cm_id *cm, int family)
 	return fd;
 }
 
-static int bind_port(const struct aw_cm_id *cm, int fd, const struct sockaddr *addr)
+/* Binds. *bound: the address with the port, or with port 0 where it is not known yet. */
+typedef int bind_fn(const struct aw_cm_id *cm, int fd, const struct sockaddr *addr,
+		    struct sockaddr_storage *bound);
+
+static int bind_port(const struct aw_cm_id *cm, int fd, const struct sockaddr *addr,
+		     struct sockaddr_storage *bound)
 {
 	socklen_t len = aw_address_len(addr->sa_family);
 
+	aw_address_copy(bound, addr);
 	aw_cm_socket_set_reuse(fd, cm->reuse_addr);
 	if (bind(fd, addr, len) == 0)
 		return 0;
@@ -57,44 +63,48 @@ static int bind_port(const struct aw_cm_id *cm, int fd, const struct sockaddr *a
 	return err;
 }
 
-static int bind_any(const struct aw_cm_id *cm, int fd, const struct sockaddr *addr)
+static int bind_any(const struct aw_cm_id *cm, int fd, const struct sockaddr *addr,
+		    struct sockaddr_storage *bound)
 {
 	(void)cm;
-	return aw_cm_port_bind(fd, addr);
+	return aw_cm_port_bind(fd, addr, bound);
 }
 
-static int bind_late(const struct aw_cm_id *cm, int fd, const struct sockaddr *addr)
+static int bind_late(const struct aw_cm_id *cm, int fd, const struct sockaddr *addr,
+		     struct sockaddr_storage *bound)
 {
 	(void)cm;
+	aw_address_copy(bound, addr);
 	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &(int){ 1 }, sizeof(int));
 	return bind(fd, addr, aw_address_len(addr->sa_family)) < 0 ? errno : 0;
 }
 
-static int make(struct aw_cm_id *cm, const struct sockaddr *addr,
-		int (*bind_fn)(const struct aw_cm_id *, int, const struct sockaddr *))
+static int make(struct aw_cm_id *cm, const struct sockaddr *addr, bind_fn *bind_it)
 {
-	struct sockaddr_storage *src = &cm->id.route.addr.src_storage;
-	socklen_t len = sizeof(*src);
+	struct sockaddr_storage bound;
+	socklen_t len = sizeof(bound);
 	int fd = open_socket(cm, addr->sa_family);
 
 	if (fd < 0)
 		return errno;
-	int err = bind_fn(cm, fd, addr);
+	int err = bind_it(cm, fd, addr, &bound);
 
 	if (err) {
 		close(fd);
 		return err;
 	}
-	getsockname(fd, (struct sockaddr *)src, &len);
+	if (aw_address_port((struct sockaddr *)&bound) == 0)
+		getsockname(fd, (struct sockaddr *)&bound, &len);
+	cm->id.route.addr.src_storage = bound;
 	cm->fd = fd;
-	cm->fd_has_src = bind_fn != bind_late && !aw_address_is_wildcard(addr);
+	cm->fd_has_src = bind_it != bind_late && !aw_address_is_wildcard(addr);
 	return 0;
 }
 
 int aw_cm_socket_again(const struct aw_cm_id *cm, const struct sockaddr *src, bool any_port,
 		       int *out)
 {
-	struct sockaddr_storage addr;
+	struct sockaddr_storage addr, bound;
 	int fd = open_socket(cm, src->sa_family);
 
 	if (fd < 0)
@@ -103,7 +113,7 @@ int aw_cm_socket_again(const struct aw_cm_id *cm, const struct sockaddr *src, bo
 	if (any_port)
 		aw_address_set_port((struct sockaddr *)&addr, 0);
 	aw_cm_socket_set_reuse(fd, true);
-	int err = bind_late(cm, fd, (struct sockaddr *)&addr);
+	int err = bind_late(cm, fd, (struct sockaddr *)&addr, &bound);
 
 	if (err)
 		close(fd);
