@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -35,10 +36,13 @@ struct aw_cm_channel {
 	bool destroyed;
 	bool raised;
 	bool wake_due; /* a thread is about to wake the readers */
+	_Atomic uint32_t raising; /* threads that raise the fd; incremented under the lock */
 	struct aw_after after;
 	uint32_t readers; /* threads that wait for the next push, or are about to */
 	_Atomic uint32_t pushes; /* readers wait until it changes; written under the lock */
 };
+
+#define RAISE_MS 1 /* between two looks for a thread that raises the fd, and needs a CPU for that */
 
 static void wake_after(struct aw_after *after);
 
@@ -67,6 +71,12 @@ static __attribute__((constructor)) void prepare_for_fork(void)
 	aw_fork_register(AW_FORK_CM_CHANNELS, &fork_handlers);
 }
 
+/* Acquire, of the release in wake: a thread that no longer raises the fd has raised it. */
+static bool is_raising(const struct aw_cm_channel *ch)
+{
+	return atomic_load_explicit(&ch->raising, memory_order_acquire) > 0;
+}
+
 /*
  * A reader of a destroyed channel sleeps on its memory until the process exits: in another channel's memory
  * it would take that channel's events. A wake is hardly due so many channels later.
@@ -74,7 +84,7 @@ static __attribute__((constructor)) void prepare_for_fork(void)
 static bool is_in_use(struct aw_cm_channel *ch) AW_EXCLUDES(ch->lock)
 {
 	aw_lock(&ch->lock);
-	bool used = ch->wake_due || ch->readers > 0;
+	bool used = ch->wake_due || ch->readers > 0 || is_raising(ch);
 
 	aw_unlock(&ch->lock);
 	return used;
@@ -111,6 +121,7 @@ static void begin_empty(struct aw_event_owner *owner)
 	TAILQ_INIT(&ch->queue);
 	ch->raised = ch->wake_due = false;
 	ch->readers = 0;
+	atomic_store_explicit(&ch->raising, 0, memory_order_relaxed);
 }
 
 static struct aw_cm_channel *of(struct rdma_event_channel *channel)
@@ -149,27 +160,43 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	aw_event_owner_remove(&ch->owner);
 	aw_lock(&ch->lock);
 	ch->destroyed = true;
+	while (is_raising(ch))
+		poll(NULL, 0, RAISE_MS);
 	close(ch->channel.fd);
 	aw_unlock(&ch->lock);
 	bury(ch);
 }
 
-/* After the lock has been released only the address of pushes is used. */
+/*
+ * A thread that waits for the fd may take the CPU as it is raised, and wants the lock, so the lock is given back before. A
+ * channel that is destroyed waits, and so does the lowering of the fd (match_fd). Afterwards only the addresses of raising and
+ * pushes are used.
+ */
 static void wake(struct aw_cm_channel *ch)
 {
 	aw_lock(&ch->lock);
 	bool wakes = ch->readers > 0;
-
+	int fd = ch->channel.fd;
 	/*
 	 * Every event is an edge for the program's epoll sets. Once the channel is destroyed the fd's number may be
 	 * another file's, though ids may still push.
 	 */
-	if (!TAILQ_EMPTY(&ch->queue) && !ch->destroyed) {
+	bool raises = !TAILQ_EMPTY(&ch->queue) && !ch->destroyed;
+	bool alone = raises && !ch->raised;
+
+	if (raises)
 		ch->raised = true;
-		aw_event_fd_raise(ch->channel.fd);
-	}
+	if (alone)
+		atomic_fetch_add_explicit(&ch->raising, 1, memory_order_relaxed);
+	else if (raises)
+		aw_event_fd_raise(fd);
 	ch->wake_due = false;
 	aw_unlock(&ch->lock);
+	if (alone) {
+		aw_event_fd_raise(fd);
+		/* Release, for is_raising. */
+		atomic_fetch_sub_explicit(&ch->raising, 1, memory_order_release);
+	}
 	if (wakes)
 		syscall(SYS_futex, &ch->pushes, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
@@ -201,13 +228,29 @@ void aw_cm_channel_push(struct rdma_event_channel *channel, struct aw_cm_event *
 		wake(ch);
 }
 
+/*
+ * Returns when the fd was raised, if it is going to be. Mostly it was: that has woken this thread, and the one that raises it has not
+ * returned from the kernel.
+ */
+static void await_raised(struct aw_cm_channel *ch) AW_REQUIRES(ch->lock)
+{
+	struct pollfd fd = { .fd = ch->channel.fd, .events = POLLIN };
+	int cancel = aw_cancel_disable();
+
+	while (is_raising(ch) && poll(&fd, 1, RAISE_MS) <= 0)
+		continue;
+	aw_cancel_restore(cancel);
+}
+
 /* Called after events were taken. */
 static void match_fd(struct aw_cm_channel *ch) AW_REQUIRES(ch->lock)
 {
 	if (!TAILQ_EMPTY(&ch->queue) || ch->destroyed)
 		return;
-	if (ch->raised)
+	if (ch->raised) {
+		await_raised(ch);
 		aw_event_fd_lower(ch->channel.fd);
+	}
 	ch->raised = false;
 }
 

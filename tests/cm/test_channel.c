@@ -23,6 +23,7 @@
 
 #define SIGNALS 10000 /* enough to meet the thread while it waits */
 #define CANCELS 500 /* likewise */
+#define ROUTES 400 /* enough to take an event while its fd is being raised */
 
 static struct rdma_cm_id *resolving(struct rdma_event_channel *channel)
 {
@@ -101,6 +102,55 @@ static void channel__every_event_is_an_edge(void **state)
 	for (int i = 0; i < 3; i++)
 		rdma_destroy_id(ids[i]);
 	close(epfd);
+	rdma_destroy_event_channel(channel);
+}
+
+/* Resolves the route of one id after the other, each when it is told so. */
+struct pusher {
+	struct rdma_cm_id *ids[ROUTES];
+	_Atomic int told;
+};
+
+static void *push_events(void *arg)
+{
+	struct pusher *pusher = arg;
+
+	for (int i = 0; i < ROUTES; i++) {
+		while (pusher->told <= i)
+			sched_yield();
+		if (rdma_resolve_route(pusher->ids[i], EVENT_MS) != 0)
+			return NULL;
+	}
+	return arg;
+}
+
+/* A thread that polls the fd would wait for an event in vain. The event may be taken before the fd is raised for it. */
+static void channel__fd_is_low_once_the_event_is_taken(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	static struct pusher pusher;
+	struct rdma_cm_event *event;
+	pthread_t thread;
+	void *done;
+
+	(void)state;
+	assert_int_equal(fcntl(channel->fd, F_SETFL, O_NONBLOCK), 0);
+	for (int i = 0; i < ROUTES; i++) {
+		pusher.ids[i] = resolving(channel);
+		cm_expect_ack(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	}
+	assert_int_equal(pthread_create(&thread, NULL, push_events, &pusher), 0);
+	for (int i = 0; i < ROUTES; i++) {
+		pusher.told = i + 1;
+		until(rdma_get_cm_event(channel, &event) == 0);
+		assert_int_equal(reported(channel->fd), 0);
+		rdma_ack_cm_event(event);
+	}
+	assert_int_equal(pthread_join(thread, &done), 0);
+	assert_ptr_equal(done, &pusher);
+	assert_int_equal(reported(channel->fd), 0);
+	for (int i = 0; i < ROUTES; i++)
+		rdma_destroy_id(pusher.ids[i]);
 	rdma_destroy_event_channel(channel);
 }
 
@@ -506,6 +556,7 @@ int main(void)
 		cmocka_unit_test(channel__non_blocking),
 		cmocka_unit_test(channel__fd_is_never_writable),
 		cmocka_unit_test(channel__every_event_is_an_edge),
+		cmocka_unit_test(channel__fd_is_low_once_the_event_is_taken),
 		cmocka_unit_test(channel__blocks_readers),
 		cmocka_unit_test(channel__cancels_readers),
 		cmocka_unit_test(channel__restarts_after_a_signal),
