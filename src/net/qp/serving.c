@@ -3,6 +3,7 @@
 // found by its handle.
 #include "net/qp/serving.h"
 
+#include "base/clock.h"
 #include "net/cq/channel_set.h"
 #include "net/progress/engine.h"
 #include "net/qp/carrier.h"
@@ -43,14 +44,26 @@ static void forget_polls(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	qp->serving.spins_seen = aw_activity_turns(&spinners);
 }
 
-void aw_serving_begin(struct aw_uqp *qp)
+/* Where the process has more CPUs than a set holds, the call fails. */
+static void count_cpus(void)
 {
-	/* Where the process has more CPUs than a set holds, the call fails. */
+	static _Atomic uint64_t counted_ns;
+	uint64_t now_ns = aw_now_ns(),
+		 last_ns = atomic_load_explicit(&counted_ns, memory_order_relaxed);
 	cpu_set_t cpus;
+
+	if (last_ns && now_ns - last_ns < AW_CPUS_NS)
+		return;
+	atomic_store_explicit(&counted_ns, now_ns, memory_order_relaxed);
 	bool few = sched_getaffinity(getpid(), sizeof(cpus), &cpus) == 0 &&
 		   CPU_COUNT(&cpus) <= AW_SPIN_CPUS_MAX;
 
 	atomic_store_explicit(&has_few_cpus, few, memory_order_relaxed);
+}
+
+void aw_serving_begin(struct aw_uqp *qp)
+{
+	count_cpus();
 	forget_polls(qp);
 	qp->serving.unreachable = false;
 	qp->serving.eventful = (struct aw_eventful){ 0 };

@@ -43,8 +43,10 @@
  * AW_ARMING_NS: a program that takes an event arms the CQ in the same turn of its loop, within some microseconds.
  * AW_AWAKE_NS, AW_IDLE_TICKS: the same time, by the clock and in ticks: a thread that woke so lately comes back to
  * sleep, and one that sleeps keeps its QPs for so long without an arrival. A process that sleeps should have no tick.
+ * AW_CPUS_NS: a new stream counts the process's CPUs if they were counted so long ago: 0.3 us, and seldom another number.
  */
 #define AW_TICK_NS 1000000u
+#define AW_CPUS_NS 10000000u
 #define AW_TURNS_MIN 16
 #define AW_SILENT_TICKS 4
 #define AW_BRISK_NS 10000000u
