@@ -96,7 +96,11 @@ static void discard(struct aw_conn *c)
 	release(&c->watch);
 }
 
-/* From here on events can run, but none before *out is written, because they need the lock. */
+/*
+ * From here on events can run, but none before *out is written, because they need the lock. Over loopback TCP's handshake is over
+ * when connect returns, and the Request leaves here, once the socket is watched: the Reply comes soon, and the progress thread then
+ * finds the lock free.
+ */
 static int begin(struct aw_conn *c, uint32_t events, uint32_t deadline_ms, struct aw_conn **out)
 {
 	int err;
@@ -108,6 +112,8 @@ static int begin(struct aw_conn *c, uint32_t events, uint32_t deadline_ms, struc
 		if (c->state == AW_CONN_WAITING)
 			aw_order_wait(c);
 		*out = c;
+		if (c->state == AW_CONN_CONNECTING)
+			aw_conn_send_early(c);
 	}
 	aw_unlock(&c->lock);
 	return err;
@@ -156,7 +162,7 @@ static int connect_now(struct aw_conn *c, struct aw_conn **out)
 			return err;
 		}
 	}
-	return begin(c, aw_conn_send_early(c), aw_bounds.startup_ms, out);
+	return begin(c, EPOLLIN, aw_bounds.startup_ms, out);
 }
 
 int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void *arg,

@@ -355,13 +355,8 @@ static void step_reply(struct aw_conn *c) AW_REQUIRES(c->lock)
 
 static void step_send(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
-	enum aw_frame_io io;
+	enum aw_frame_io io = aw_frame_send(c->fd, &c->out);
 
-	if (c->early_errno) {
-		fail(c, c->early_errno, strerror(c->early_errno));
-		return;
-	}
-	io = aw_frame_send(c->fd, &c->out);
 	if (io == AW_FRAME_DONE)
 		aw_conn_set_state(c, AW_CONN_AWAIT_REPLY);
 	else if (io != AW_FRAME_MORE)
@@ -412,31 +407,20 @@ void aw_conn_learn_local(struct aw_conn *c)
 		getsockname(c->fd, (struct sockaddr *)&c->info.local, &len);
 }
 
-uint32_t aw_conn_send_early(struct aw_conn *c)
+void aw_conn_send_early(struct aw_conn *c)
 {
-	aw_lock(&c->lock);
-	/* It is writable and has no error; step_connect handles the errors. */
-	if (aw_poll_now(c->fd, POLLOUT) == POLLOUT) {
+	enum aw_frame_io io = aw_frame_send(c->fd, &c->out);
+
+	/* TCP has taken it: the handshake is over. Until then it takes nothing, or tells the error that there is. */
+	if (io == AW_FRAME_LOST) {
+		c->early_errno = errno;
+	} else if (c->out.done > 0) {
 		aw_conn_learn_local(c);
 		enter(c, AW_CONN_SENDING);
-		switch (aw_frame_send(c->fd, &c->out)) {
-		case AW_FRAME_DONE:
+		if (io == AW_FRAME_DONE)
 			enter(c, AW_CONN_AWAIT_REPLY);
-			break;
-		case AW_FRAME_LOST:
-			c->early_errno = errno;
-			break;
-		case AW_FRAME_MORE:
-		case AW_FRAME_CLOSED:
-		case AW_FRAME_BAD_KEY:
-		case AW_FRAME_BAD_LENGTH:
-			break;
-		}
 	}
-	uint32_t events = waits[c->state].events;
-
-	aw_unlock(&c->lock);
-	return events;
+	aw_watch_events(&c->watch, waits[c->state].events);
 }
 
 static void step_connect(struct aw_conn *c) AW_REQUIRES(c->lock)
@@ -446,6 +430,10 @@ static void step_connect(struct aw_conn *c) AW_REQUIRES(c->lock)
 
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &err_len) != 0)
 		err = errno;
+	/* TCP tells an error once, and the send of the Request was told. */
+	if (c->early_errno)
+		err = c->early_errno;
+	c->early_errno = 0;
 	if (err == ECONNREFUSED && !c->info.given && pause_refused(c))
 		return;
 	if (err) {

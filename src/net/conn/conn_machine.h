@@ -51,7 +51,7 @@ struct aw_conn {
 	struct aw_mpa_local local;
 	uint32_t generation;
 	bool plain_end, again; /* initiator: see struct aw_conn_ask */
-	bool from_known; /* initiator: info.local is what the socket is bound to */
+	bool from_known; /* info.local is what the socket is bound to */
 
 	aw_mutex lock; /* guards what follows; no event runs under it */
 	enum aw_conn_state state;
@@ -62,7 +62,7 @@ struct aw_conn {
 	int fd; /* -1: given away or closed */
 	struct aw_frame_buf in; /* the peer's frame; info.result.pd points into it */
 	struct aw_frame_buf out;
-	int early_errno; /* the Request could not be sent: the progress thread reports it */
+	int early_errno; /* CONNECTING: TCP's error, as the caller's thread was told: the progress thread reports it */
 	struct aw_conn_info info; /* written before the event that reports it */
 	bool due; /* due_event is not delivered yet */
 	enum aw_conn_event due_event;
@@ -75,11 +75,8 @@ struct aw_conn {
 /* The watch's handler. */
 void aw_conn_on_watch(struct aw_watch *w, uint32_t events);
 
-/*
- * Called after connect, before there is a watch: on loopback TCP's handshake is over when connect
- * returns, and the Request is sent here. Returns the epoll events to wait for.
- */
-uint32_t aw_conn_send_early(struct aw_conn *conn) AW_EXCLUDES(conn->lock);
+/* Called once, after connect: sends the Request if TCP's handshake is over. The watch waits for what comes next. */
+void aw_conn_send_early(struct aw_conn *conn) AW_REQUIRES(conn->lock);
 
 /* Changes the state, and the events that the progress thread waits for. */
 void aw_conn_set_state(struct aw_conn *conn, enum aw_conn_state next) AW_REQUIRES(conn->lock);
