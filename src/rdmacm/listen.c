@@ -28,8 +28,10 @@ static uint32_t most_requests(const struct aw_cm_id *listener)
 bool aw_cm_listen_reserve(struct aw_cm_id *listener)
 {
 	aw_lock(&listener->lock);
+	/* The limit of the files is asked for only where it may matter. */
+	bool few = listener->requests < AW_FILES_LEAST && listener->requests < listener->backlog;
 	bool room = listener->state == AW_CM_LISTENING &&
-		    listener->requests < most_requests(listener);
+		    (few || listener->requests < most_requests(listener));
 
 	if (room)
 		listener->requests++;

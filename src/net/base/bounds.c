@@ -4,8 +4,6 @@
 
 #include <sys/resource.h>
 
-#define FILES_LEAST 4
-
 struct aw_bounds aw_bounds = {
 	.startup_ms = AW_CONN_STARTUP_MS,
 	.wait_ms = AW_CONN_WAIT_MS,
@@ -25,9 +23,9 @@ uint32_t aw_bounds_files(uint32_t part, uint32_t holders)
 	rlim_t share;
 
 	if (getrlimit(RLIMIT_NOFILE, &files) != 0)
-		return FILES_LEAST;
+		return AW_FILES_LEAST;
 	share = files.rlim_cur / part / (holders ? holders : 1);
-	if (share < FILES_LEAST)
-		return FILES_LEAST;
+	if (share < AW_FILES_LEAST)
+		return AW_FILES_LEAST;
 	return share < UINT32_MAX ? (uint32_t)share : UINT32_MAX;
 }

@@ -87,7 +87,9 @@ extern struct aw_bounds aw_bounds;
 #define AW_FILES_REQUESTS \
 	8 /* Requests that the program has not taken from rdma_cm, or that its QP holds (roce) */
 
-/* Each holder's share of the files: the soft limit / part / holders, and at least 4. */
+#define AW_FILES_LEAST 4 /* of each holder, whatever the limit is */
+
+/* Each holder's share of the files: the soft limit / part / holders, and at least AW_FILES_LEAST. */
 uint32_t aw_bounds_files(uint32_t part, uint32_t holders);
 
 #endif

@@ -233,6 +233,8 @@ int aw_conn_respond(const struct aw_conn_socket *socket, const struct aw_mpa_loc
 
 	if (!c)
 		return ENOMEM;
+	c->info.local = socket->local;
+	c->from_known = socket->local.ss_family != AF_UNSPEC;
 	aw_conn_learn_local(c);
 	c->info.peer = socket->peer;
 	c->info.given = socket->given;
@@ -451,6 +453,11 @@ void aw_conn_destroy(struct aw_conn *c)
 		aw_watch_remove(&c->watch);
 	else
 		aw_watch_remove_wait(&c->watch);
+}
+
+uint64_t aw_conn_watch_key(const struct aw_conn *conn)
+{
+	return aw_watch_key(&conn->watch);
 }
 
 bool aw_conn_has_asked(struct aw_conn *conn)

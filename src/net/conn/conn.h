@@ -114,6 +114,7 @@ struct aw_conn_socket {
 	int fd; /* connected, non-blocking */
 	bool given; /* the program has connected it; otherwise it was accepted */
 	struct sockaddr_storage peer;
+	struct sockaddr_storage local; /* AF_UNSPEC: asked of fd */
 };
 
 /*
@@ -122,6 +123,9 @@ struct aw_conn_socket {
  */
 int aw_conn_respond(const struct aw_conn_socket *socket, const struct aw_mpa_local *local,
 		    aw_conn_fn *fn, void *arg, struct aw_conn **conn);
+
+/* For net/conn/listener.c: the conn's watch, as aw_watch_look takes it. */
+uint64_t aw_conn_watch_key(const struct aw_conn *conn);
 
 /*
  * For net/conn/listener.c: true when a responder waits for its Request and no byte of it can be

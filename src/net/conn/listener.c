@@ -26,6 +26,11 @@
 #include <unistd.h>
 
 #define ACCEPTS_MAX 64 /* per turn, so that other watches have theirs */
+/*
+ * Connections further apart come one by one: a turn accepts one, since the kernel takes 1.2 us to say that there is no other. Where
+ * there is, the next turn follows at once.
+ */
+#define APART_NS UINT64_C(50000)
 #define MS_NS UINT64_C(1000000)
 #define PAUSE_MS 100 /* when fds or memory are out, until some may have been freed */
 
@@ -44,6 +49,7 @@ struct aw_listener {
 	struct aw_mpa_local local;
 	aw_conn_fn *fn;
 	void *arg;
+	struct sockaddr_storage local_addr; /* of what it accepts; AF_UNSPEC: the socket is asked */
 	union aw_stat_row *stat; /* its statistics, or NULL */
 
 	aw_mutex lock; /* guards what follows; no event runs under it */
@@ -52,12 +58,13 @@ struct aw_listener {
 	bool paused; /* the deadline runs */
 	bool crowded; /* paused for the newest connections; the pause ends when one of them goes */
 	uint32_t half_open_count;
-	TAILQ_HEAD(, half_open) half_open;
+	TAILQ_HEAD(half_open_list, half_open) half_open;
 	uint32_t telling; /* events of half-open connections that run */
 	pthread_cond_t told;
 
 	/* only for the progress thread */
-	uint32_t half_open_max; /* of this turn */
+	uint32_t half_open_max; /* of this turn; 0: not asked for */
+	uint64_t accepted_ns; /* the last one */
 	uint64_t failed_count, requests_count;
 	bool starved; /* the shortage is logged once, until an accept succeeds */
 };
@@ -121,18 +128,32 @@ static void set_events(struct aw_listener *l) AW_REQUIRES(l->lock)
 		pause_accepts(l, PAUSE_MS);
 }
 
-static void begin_stat(struct aw_listener *l)
+static bool is_wildcard(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in *v4 = (const void *)address;
+	const struct sockaddr_in6 *v6 = (const void *)address;
+
+	return address->ss_family == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr)
+					      : v4->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+/* Learns the address: the statistics have it, and so do accepted sockets, unless it is a wildcard. */
+static void begin_address(struct aw_listener *l)
 {
 	struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
 	socklen_t len = sizeof(address);
 	struct aw_stat_listener *row;
+	bool known = getsockname(l->fd, (struct sockaddr *)&address, &len) == 0;
+
+	if (known && !is_wildcard(&address))
+		l->local_addr = address;
 
 	l->stat = aw_stat_take(AW_STAT_LISTENER, 0);
 	if (!l->stat)
 		return;
 	row = &l->stat->listener;
 	aw_stat_set((uint32_t *)&row->fd, (uint32_t)l->fd);
-	if (getsockname(l->fd, (struct sockaddr *)&address, &len) == 0)
+	if (known)
 		aw_stat_address(&address, &row->family, &row->port, row->address);
 }
 
@@ -319,6 +340,7 @@ static bool start_accepted(struct aw_listener *l, const struct aw_conn_socket *s
 	uint64_t since_ns = full ? silent_since(socket->fd) : now_ns;
 	int err = start_half_open(l, socket, since_ns);
 
+	l->accepted_ns = now_ns;
 	if (err)
 		aw_close_now(socket->fd);
 	else
@@ -326,12 +348,24 @@ static bool start_accepted(struct aw_listener *l, const struct aw_conn_socket *s
 	return !is_shortage(err) || make_room(l, err);
 }
 
+/* The limit of the files is asked for only where it may matter. */
+static bool is_full(struct aw_listener *l) AW_REQUIRES(l->lock)
+{
+	uint32_t most = aw_bounds.half_open_max;
+
+	if (l->half_open_count < AW_FILES_LEAST && l->half_open_count < most)
+		return false;
+	if (!l->half_open_max)
+		l->half_open_max = aw_listener_files(AW_FILES_HALF_OPEN);
+	return l->half_open_count >= (l->half_open_max < most ? l->half_open_max : most);
+}
+
 /* Accepts the next connection; false when there is no more for now. */
 static bool accept_one(struct aw_listener *l) AW_REQUIRES(l->lock)
 {
-	bool full = l->half_open_count >= l->half_open_max;
+	bool full = is_full(l);
 	struct half_open *silent = full ? oldest_silent(l) : NULL;
-	struct aw_conn_socket socket = { .given = false };
+	struct aw_conn_socket socket = { .local = l->local_addr };
 	socklen_t len = sizeof(socket.peer);
 
 	if (full && !silent)
@@ -359,25 +393,45 @@ static bool accept_one(struct aw_listener *l) AW_REQUIRES(l->lock)
 	return false;
 }
 
+/*
+ * Events of the half-open connections, which need the lock, wait for this thread. Returns the first connection, by its watch, or
+ * AW_WATCH_NONE: its Request is mostly there, and is read in this turn. Those behind it may have come after the turn's other events
+ * were fetched, and what their peers sent before is received first.
+ */
+static uint64_t accept_some(struct aw_listener *l) AW_REQUIRES(l->lock)
+{
+	uint64_t before_ns = l->accepted_ns, first = AW_WATCH_NONE;
+
+	l->half_open_max = 0;
+	for (int i = 0; i < ACCEPTS_MAX && accept_one(l); i++) {
+		struct half_open *newest = TAILQ_LAST(&l->half_open, half_open_list);
+
+		if (i > 0 || !newest)
+			continue;
+		first = aw_conn_watch_key(newest->conn);
+		if (l->accepted_ns - before_ns > APART_NS)
+			break;
+	}
+	return first;
+}
+
 static void on_watch(struct aw_watch *w, uint32_t events)
 {
 	struct aw_listener *l = (struct aw_listener *)w;
+	uint64_t first = AW_WATCH_NONE;
 
 	aw_lock(&l->lock);
 	if (events & AW_WATCH_TIMEOUT) {
 		l->paused = l->crowded = false;
 		set_events(l);
 	} else if (!l->closing && !l->paused) {
-		/* Events of the half-open connections, which need the lock, wait for this thread. */
-		l->half_open_max = aw_listener_files(AW_FILES_HALF_OPEN);
-		if (l->half_open_max > aw_bounds.half_open_max)
-			l->half_open_max = aw_bounds.half_open_max;
-		for (int i = 0; i < ACCEPTS_MAX && accept_one(l); i++)
-			continue;
+		first = accept_some(l);
 		if (l->paused)
 			set_events(l);
 	}
 	aw_unlock(&l->lock);
+	if (first != AW_WATCH_NONE)
+		aw_watch_look(first);
 }
 
 static struct aw_listener *create(int fd, const struct aw_mpa_local *local, aw_conn_fn *fn,
@@ -429,7 +483,7 @@ int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw
 	aw_conn_set_options(fd);
 	err = listen(fd, backlog) == 0 ? 0 : errno;
 	if (!err) {
-		begin_stat(l);
+		begin_address(l);
 		err = begin(l, out);
 	}
 	if (err)

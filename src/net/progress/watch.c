@@ -52,14 +52,14 @@ static void release(void *object)
 		w->release(w);
 }
 
-static uint64_t key_of(const struct aw_watch *w)
+uint64_t aw_watch_key(const struct aw_watch *w)
 {
 	return (uint64_t)w->serial << 32 | w->handle;
 }
 
 static int control(int op, const struct aw_watch *w, uint32_t events)
 {
-	struct epoll_event ev = { .events = events, .data.u64 = key_of(w) };
+	struct epoll_event ev = { .events = events, .data.u64 = aw_watch_key(w) };
 
 	return epoll_ctl(aw_engine_epfd(), op, w->fd, &ev) == 0 ? 0 : errno;
 }
@@ -265,14 +265,14 @@ void aw_watch_remove_wait(struct aw_watch *w)
 	aw_table_remove_wait(&table, w->handle);
 }
 
-void aw_watch_dispatch(uint64_t key, uint32_t events)
+static void handle_events(uint64_t key, uint32_t events)
 {
 	uint32_t handle = (uint32_t)key;
 	struct aw_watch *w = aw_table_get(&table, handle);
 
 	if (!w)
 		return;
-	if (key_of(w) == key)
+	if (aw_watch_key(w) == key)
 		w->fn(w, events);
 	aw_table_put(&table, handle);
 	aw_watch_run_after();
@@ -281,11 +281,22 @@ void aw_watch_dispatch(uint64_t key, uint32_t events)
 uint64_t aw_watch_run_timers(void)
 {
 	uint64_t now = aw_now_ns();
+}
+
+void aw_watch_look(uint64_t key)
+{
+	assert(aw_engine_is_self());
+	handle_events(key, EPOLLIN);
+}
+
+void aw_watch_dispatch(uint64_t key, uint32_t events)
+{
+	handle_events(key, events);
 	struct aw_watch *w;
 
 	aw_lock(&timer_lock);
 	while ((w = first()) && w->deadline_ns <= now) {
-		uint64_t key = key_of(w);
+		uint64_t key = aw_watch_key(w);
 
 		unlist(w);
 		aw_unlock(&timer_lock);

@@ -90,6 +90,16 @@ void aw_watch_remove_wait(struct aw_watch *w);
  * Work that a handler wants done once it has returned. To wake a thread of the program is such
  * work: that thread would take the CPU at once and find the locks taken that the handler holds.
  * Called only on the progress thread; fn runs there, once for each call, with no lock held and
+/* Names the watch for as long as it lives, and no later one. */
+uint64_t aw_watch_key(const struct aw_watch *w);
+#define AW_WATCH_NONE UINT64_MAX
+
+/*
+ * Runs a watch's handler as if its fd were readable, unless the watch has ended: its fd was just opened, and likely is. Called
+ * by another watch's handler, with no lock held.
+ */
+void aw_watch_look(uint64_t key);
+
  * while no watch's handler runs.
  */
 struct aw_after {
