@@ -7,6 +7,7 @@
 #include "../lib/until.h"
 #include "net/base/bounds.h"
 #include "net/progress/engine.h"
+#include "net/progress/watch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +15,10 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -95,6 +98,45 @@ static void linger__peer_closed_first(void **state)
 	aw_linger(s->fd);
 	await_fds(s->fds + 1);
 	tcp_assert_over(s->peer);
+}
+
+static void on_watch(struct aw_watch *w, uint32_t events)
+{
+	(void)w;
+	(void)events;
+}
+
+static _Atomic uint32_t told_handle, told_number;
+
+static void on_told(uint32_t handle, uint32_t number)
+{
+	told_handle = handle;
+	told_number = number;
+}
+
+/* The socket keeps its place in the progress thread's epoll set, and no second FIN is asked for. */
+static void linger_stream__passed_on(void **state)
+{
+	struct scene *s = *state;
+	struct aw_watch watch;
+	struct aw_linger_socket socket = {
+		.fd = s->fd, .fin_sent = true, .told = on_told, .handle = 7
+	};
+
+	assert_int_equal(aw_watch_add(&watch, s->fd, EPOLLIN, on_watch, NULL), 0);
+	assert_int_equal(shutdown(s->fd, SHUT_WR), 0);
+	socket.watched = aw_watch_pass_fd(&watch);
+	assert_true(socket.watched);
+	aw_watch_remove_wait(&watch);
+	uint32_t number = aw_linger_stream(&socket);
+
+	assert_int_not_equal(number, 0);
+	assert_int_equal(proc_fds(), s->fds + 2);
+	assert_int_equal(told_handle, 0);
+	shutdown(s->peer, SHUT_WR);
+	await_fds(s->fds + 1);
+	until(told_handle == 7);
+	assert_int_equal(told_number, number);
 }
 
 static void linger__deadline(void **state)
@@ -221,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(linger__unread_input_is_no_reset),
 		TEST(linger__peer_closed_first),
+		TEST(linger_stream__passed_on),
 		TEST(linger__deadline),
 		TEST(linger__not_connected),
 		TEST(linger__many_at_once),

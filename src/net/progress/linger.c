@@ -24,9 +24,8 @@
 
 struct lingerer {
 	struct aw_watch watch; /* first: the watch is the lingerer */
-	int fd;
-	void (*told)(uint32_t handle, uint32_t number); /* or NULL */
-	uint32_t handle, number;
+	struct aw_linger_socket socket;
+	uint32_t number;
 	/* guarded by lock; NULL: none. The thread that takes the lingerer off its list ends it */
 	struct list *list;
 	TAILQ_ENTRY(lingerer) entry;
@@ -67,7 +66,7 @@ static void release(struct aw_watch *w)
 {
 	struct lingerer *l = (struct lingerer *)w;
 
-	aw_close_now(l->fd);
+	aw_close_now(l->socket.fd);
 	free(l);
 }
 
@@ -82,7 +81,7 @@ static void on_watch(struct aw_watch *w, uint32_t events)
 {
 	struct lingerer *l = (struct lingerer *)w;
 
-	if (!(events & AW_WATCH_TIMEOUT) && !drain(l->fd))
+	if (!(events & AW_WATCH_TIMEOUT) && !drain(l->socket.fd))
 		return;
 	aw_lock(&lock);
 	bool listed = l->list;
@@ -92,8 +91,8 @@ static void on_watch(struct aw_watch *w, uint32_t events)
 	aw_unlock(&lock);
 	if (!listed)
 		return;
-	void (*told)(uint32_t handle, uint32_t number) = l->told;
-	uint32_t handle = l->handle, number = l->number;
+	void (*told)(uint32_t handle, uint32_t number) = l->socket.told;
+	uint32_t handle = l->socket.handle, number = l->number;
 
 	aw_watch_remove(w);
 	if (told)
@@ -114,18 +113,19 @@ static struct lingerer *take_first(struct list *list, uint32_t beyond)
 	return l;
 }
 
-/* want: what the lingerer has beside its watch. False: the socket is closed. */
-static bool begin(struct list *list, const struct lingerer *want)
+/* False: the socket is closed. */
+static bool begin(struct list *list, const struct aw_linger_socket *socket, uint32_t number)
 {
 	struct lingerer *l;
 
-	if (shutdown(want->fd, SHUT_WR) != 0 || drain(want->fd))
+	if ((!socket->fin_sent && shutdown(socket->fd, SHUT_WR) != 0) || drain(socket->fd))
 		goto close_fd;
 	l = malloc(sizeof(*l));
 	if (!l)
 		goto close_fd;
-	*l = *want;
-	if (aw_watch_add(&l->watch, l->fd, 0, on_watch, release) != 0)
+	l->socket = *socket;
+	l->number = number;
+	if (aw_watch_add(&l->watch, socket->fd, 0, on_watch, release) != 0)
 		goto free_lingerer;
 	/* The watch is armed under the lock, so that no other thread ends the lingerer before. */
 	aw_lock(&lock);
@@ -133,39 +133,40 @@ static bool begin(struct list *list, const struct lingerer *want)
 	TAILQ_INSERT_TAIL(&list->first, l, entry);
 	list->count++;
 	aw_watch_deadline(&l->watch, aw_bounds.linger_ms);
-	aw_watch_events(&l->watch, EPOLLIN);
+	if (socket->watched)
+		aw_watch_take_passed(&l->watch, EPOLLIN);
+	else
+		aw_watch_events(&l->watch, EPOLLIN);
 	aw_unlock(&lock);
 	return true;
 
 free_lingerer:
 	free(l);
 close_fd:
-	aw_close_now(want->fd);
+	if (socket->watched)
+		aw_watch_drop_passed(socket->fd);
+	aw_close_now(socket->fd);
 	return false;
 }
 
 void aw_linger(int fd)
 {
-	begin(&own, &(struct lingerer){ .fd = fd });
+	begin(&own, &(struct aw_linger_socket){ .fd = fd }, 0);
 }
 
-uint32_t aw_linger_told(int fd, void (*told)(uint32_t handle, uint32_t number), uint32_t handle)
+uint32_t aw_linger_stream(const struct aw_linger_socket *socket)
 {
 	static _Atomic uint32_t last;
 	uint32_t number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) | 1u << 31;
 
-	return begin(&own,
-		     &(struct lingerer){
-			     .fd = fd, .told = told, .handle = handle, .number = number })
-		       ? number
-		       : 0;
+	return begin(&own, socket, number) ? number : 0;
 }
 
 void aw_linger_stranger(int fd)
 {
 	struct lingerer *oldest;
 
-	begin(&strangers, &(struct lingerer){ .fd = fd });
+	begin(&strangers, &(struct aw_linger_socket){ .fd = fd }, 0);
 	oldest = take_first(&strangers, aw_bounds_files(AW_FILES_LINGERING, 1));
 	if (oldest)
 		aw_watch_remove(&oldest->watch);
@@ -200,7 +201,7 @@ static void forget(struct list *list) AW_REQUIRES(lock)
 	struct lingerer *l;
 
 	TAILQ_FOREACH(l, &list->first, entry)
-	aw_close_now(l->fd);
+	aw_close_now(l->socket.fd);
 	TAILQ_INIT(&list->first);
 	list->count = 0;
 }

@@ -14,11 +14,20 @@
  */
 void aw_linger(int fd);
 
+/* The socket of a stream that is over. */
+struct aw_linger_socket {
+	int fd;
+	bool watched; /* its last watch has passed it on (aw_watch_pass_fd) */
+	bool fin_sent;
+	void (*told)(uint32_t handle, uint32_t number); /* or NULL */
+	uint32_t handle;
+};
+
 /*
  * As aw_linger. told(handle, number) is called on the progress thread, with no lock held, when the socket is closed: the peer has sent
  * its FIN, or is silent. Returns the number, which no other lingering socket has; 0: the socket is closed already.
  */
-uint32_t aw_linger_told(int fd, void (*told)(uint32_t handle, uint32_t number), uint32_t handle);
+uint32_t aw_linger_stream(const struct aw_linger_socket *socket);
 
 /*
  * As aw_linger, for a connection that the program never accepted. When too many of those linger

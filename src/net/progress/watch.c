@@ -160,6 +160,12 @@ bool aw_watch_pass_fd(struct aw_watch *w)
 	return is_there;
 }
 
+void aw_watch_take_passed(struct aw_watch *w, uint32_t events)
+{
+	atomic_store_explicit(&w->events, events, memory_order_relaxed);
+	(void)control(EPOLL_CTL_MOD, w, events);
+}
+
 void aw_watch_drop_passed(int fd)
 {
 	struct epoll_event unused = { 0 };
@@ -275,12 +281,6 @@ static void handle_events(uint64_t key, uint32_t events)
 	if (aw_watch_key(w) == key)
 		w->fn(w, events);
 	aw_table_put(&table, handle);
-	aw_watch_run_after();
-}
-
-uint64_t aw_watch_run_timers(void)
-{
-	uint64_t now = aw_now_ns();
 }
 
 void aw_watch_look(uint64_t key)
@@ -292,6 +292,12 @@ void aw_watch_look(uint64_t key)
 void aw_watch_dispatch(uint64_t key, uint32_t events)
 {
 	handle_events(key, events);
+	aw_watch_run_after();
+}
+
+uint64_t aw_watch_run_timers(void)
+{
+	uint64_t now = aw_now_ns();
 	struct aw_watch *w;
 
 	aw_lock(&timer_lock);

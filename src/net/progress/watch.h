@@ -67,9 +67,13 @@ void aw_watch_drop_fd(struct aw_watch *w);
 
 /*
  * As aw_watch_drop_fd, but leaves the fd in the epoll set, if it is there, for its next watch. Returns whether it is
- * there; then aw_watch_add_passed or aw_watch_drop_passed follows, because its events come to nobody meanwhile.
+ * there; then aw_watch_add_passed, aw_watch_take_passed or aw_watch_drop_passed follows, because its events come to nobody
+ * meanwhile.
  */
 bool aw_watch_pass_fd(struct aw_watch *w);
+
+/* Of a watch with no events, whose fd was passed on to it: the first events. Never fails: the fd has its place in the set. */
+void aw_watch_take_passed(struct aw_watch *w, uint32_t events);
 void aw_watch_drop_passed(int fd);
 
 /*
@@ -86,10 +90,6 @@ void aw_watch_remove(struct aw_watch *w);
 /* As aw_watch_remove, and waits for a handler that is running. Not called from a handler. */
 void aw_watch_remove_wait(struct aw_watch *w);
 
-/*
- * Work that a handler wants done once it has returned. To wake a thread of the program is such
- * work: that thread would take the CPU at once and find the locks taken that the handler holds.
- * Called only on the progress thread; fn runs there, once for each call, with no lock held and
 /* Names the watch for as long as it lives, and no later one. */
 uint64_t aw_watch_key(const struct aw_watch *w);
 #define AW_WATCH_NONE UINT64_MAX
@@ -100,6 +100,10 @@ uint64_t aw_watch_key(const struct aw_watch *w);
  */
 void aw_watch_look(uint64_t key);
 
+/*
+ * Work that a handler wants done once it has returned. To wake a thread of the program is such
+ * work: that thread would take the CPU at once and find the locks taken that the handler holds.
+ * Called only on the progress thread; fn runs there, once for each call, with no lock held and
  * while no watch's handler runs.
  */
 struct aw_after {

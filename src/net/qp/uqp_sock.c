@@ -232,12 +232,29 @@ static void return_buffers(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	qp->tx_blocked = false;
 }
 
+static void leave_socket(struct aw_uqp *qp, const struct aw_linger_socket *socket)
+	AW_REQUIRES(qp->lock)
+{
+	uint32_t number = aw_linger_stream(socket);
+
+	if (socket->told)
+		qp->lingers = number;
+}
+
+/* Nothing can come any more, or the connection is the parent's. */
+static bool is_done_with_socket(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	return aw_uqp_is_inherited(qp) || qp->reset_seen ||
+	       (qp->ending.fin_sent && qp->core.peer_closed);
+}
+
 void aw_uqp_drop_socket(struct aw_uqp *qp)
 {
-	int fd = qp->fd;
+	struct aw_linger_socket socket = { .fd = qp->fd, .handle = qp->handle };
 
-	if (fd < 0)
+	if (socket.fd < 0)
 		return;
+	socket.fin_sent = qp->ending.fin_sent && qp->out->is_socket;
 	aw_deferral_end(qp);
 	if (qp->serving.channel && !aw_uqp_is_inherited(qp)) {
 		aw_channel_watch(set_of(qp), qp->fd, qp->handle, 0);
@@ -250,21 +267,21 @@ void aw_uqp_drop_socket(struct aw_uqp *qp)
 	aw_carrier_end(qp, aw_uqp_is_inherited(qp));
 	qp->in = qp->out = aw_varied_carrier(qp);
 	aw_replied_end(qp);
-	const struct aw_uqp_calls *calls = qp->watch->calls;
+	if (qp->tells_delivered)
+		socket.told = qp->watch->calls->on_delivered;
+	bool done = is_done_with_socket(qp);
 
+	socket.watched = !done && aw_watch_pass_fd(&qp->watch->watch);
 	drop_watch(&qp->watch);
 	return_buffers(qp);
 	aw_stash_drop(&qp->core);
 	aw_capture_stream_gone(qp);
 	/* A fork meanwhile must not take the number for the stream's, once it may be another file's. */
 	qp->fd = -1;
-	if (aw_uqp_is_inherited(qp) || qp->reset_seen ||
-	    (qp->ending.fin_sent && qp->core.peer_closed))
-		aw_close_now(fd);
-	else if (qp->tells_delivered)
-		qp->lingers = aw_linger_told(fd, calls->on_delivered, qp->handle);
+	if (done)
+		aw_close_now(socket.fd);
 	else
-		aw_linger(fd);
+		leave_socket(qp, &socket);
 	if (!qp->lingers)
 		aw_uqp_note_delivered(qp);
 	aw_stat_stream_gone(qp);
