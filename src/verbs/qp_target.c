@@ -157,26 +157,18 @@ void vb_target_close(struct vb_qp *handle)
 
 static int uqp_create(struct vb_target *target)
 {
+	struct aw_xrcd *xrcd = &target->domain->aw;
 	const struct aw_uqp_attr attr = {
-		.send_cq = &target->cq,
-		.recv_cq = &target->cq,
-		.pd = &target->domain->aw,
+		.send_cq = &xrcd->targets,
+		.recv_cq = &xrcd->targets,
+		.pd = xrcd,
 		.kind = &aw_rc_kind,
 		.xrc = AW_XRC_TARGET,
-		.xrcd = &target->domain->aw,
+		.xrcd = xrcd,
 		.xrc_done = &target->done,
 	};
-	int err = aw_cq_init(&target->cq, 1, NULL, NULL);
 
-	if (err)
-		return err;
-	/* It is no CQ of the program's. */
-	aw_stat_give(target->cq.stat);
-	target->cq.stat = NULL;
-	err = aw_uqp_create(&attr, &target->qp.uqp);
-	if (err)
-		aw_cq_fini(&target->cq);
-	return err;
+	return aw_uqp_create(&attr, &target->qp.uqp);
 }
 
 static int target_make(struct vb_domain *domain, struct ibv_context *context,
@@ -210,7 +202,6 @@ static void target_destroy(struct vb_target *target)
 {
 	aw_uqp_listen(target->qp.uqp, AW_UQP_VERBS, NULL, NULL);
 	aw_uqp_destroy(target->qp.uqp);
-	aw_cq_fini(&target->cq);
 	pthread_mutex_destroy(&target->qp.ibv.qp_base.mutex);
 	free(target);
 }

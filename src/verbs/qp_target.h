@@ -10,7 +10,6 @@
 
 struct vb_target {
 	struct vb_qp qp; /* the QP itself, which no program sees */
-	struct aw_cq cq; /* the queue that the driver's QP needs; nothing completes there */
 	struct aw_xrc_done done; /* the driver's */
 	struct vb_domain *domain;
 	/* guarded by vb_xrc_lock */

@@ -152,6 +152,12 @@ static int domain_create(const struct stat *file, struct vb_domain **created)
 
 	if (!domain)
 		return ENOMEM;
+	int err = aw_xrcd_init(&domain->aw);
+
+	if (err) {
+		free(domain);
+		return err;
+	}
 	domain->mark_fd = -1;
 	domain->xrcds = 1;
 	TAILQ_INIT(&domain->targets);

@@ -21,6 +21,7 @@ static const struct aw_sge no_sges[1];
 static int setup(void **state)
 {
 	(void)state;
+	assert_int_equal(aw_xrcd_init(&xrcd), 0);
 	return aw_cq_init(&cq, 4, NULL, NULL);
 }
 

@@ -59,6 +59,8 @@ void aw_cq_fini(struct aw_cq *cq)
 	aw_stat_give(cq->stat);
 	free(cq->qps);
 	free(cq->socks);
+	assert(cq->feeds_count == 0 || cq->generation != aw_fork_generation());
+	free(cq->feeds);
 	aw_mem_put(&cq->mem);
 	pthread_mutex_destroy(&cq->qps_lock);
 	pthread_mutex_destroy(&cq->lock);

@@ -18,6 +18,7 @@
 
 #define AW_CQE_MAX (4u << 20)
 
+struct aw_cq_feed;
 struct aw_moderation;
 struct aw_uqp;
 
@@ -71,6 +72,10 @@ struct aw_cq {
 	struct aw_cq_sock *socks; /* of UD QPs and their groups (cq_sock.c); guarded by qps_lock */
 	_Atomic uint32_t socks_count; /* also read without the lock */
 	uint32_t socks_room, socks_next;
+	struct aw_cq_feed *feeds; /* net/cq/feed.h; guarded by qps_lock */
+	_Atomic uint32_t feeds_count; /* also read without the lock */
+	uint32_t feeds_room;
+	_Atomic uint32_t arms; /* of a feed: how often a CQ that it feeds was armed */
 	uint32_t generation; /* of the CQ's process, whose child serves none of the sockets */
 
 	struct aw_activity pollers; /* of the threads that poll the CQ */

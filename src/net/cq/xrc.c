@@ -3,6 +3,7 @@
 #include "net/cq/xrc.h"
 
 #include "net/base/fork.h"
+#include "net/cq/feed.h"
 #include "ring/lock.h"
 
 #include <assert.h>
@@ -18,9 +19,24 @@ static __attribute__((constructor)) void prepare_for_fork(void)
 	aw_fork_register(AW_FORK_XRC, &fork_handlers);
 }
 
+int aw_xrcd_init(struct aw_xrcd *xrcd)
+{
+	int err;
+
+	*xrcd = (struct aw_xrcd){ 0 };
+	err = aw_cq_init(&xrcd->targets, 1, NULL, NULL);
+	if (err)
+		return err;
+	/* It is no CQ of the program's. */
+	aw_stat_give(xrcd->targets.stat);
+	xrcd->targets.stat = NULL;
+	return 0;
+}
+
 void aw_xrcd_fini(struct aw_xrcd *xrcd)
 {
 	assert(xrcd->pds_count == 0);
+	aw_cq_fini(&xrcd->targets);
 	free(xrcd->pds);
 	*xrcd = (struct aw_xrcd){ 0 };
 }
@@ -79,6 +95,9 @@ int aw_xrc_join(struct aw_xrcd *xrcd, uint32_t number, struct aw_srq *srq, struc
 	*x = (struct aw_xrc_srq){
 		.number = number, .pd = srq->pd, .cq = cq, .srq = srq, .refs = 1
 	};
+	err = aw_cq_join_feed(cq, &xrcd->targets);
+	if (err)
+		goto free_srq;
 	aw_lock(&lock);
 	err = pd_use(xrcd, x->pd);
 	if (!err) {
@@ -87,9 +106,14 @@ int aw_xrc_join(struct aw_xrcd *xrcd, uint32_t number, struct aw_srq *srq, struc
 	}
 	aw_unlock(&lock);
 	if (err)
-		free(x);
-	else
-		*joined = x;
+		goto leave_feed;
+	*joined = x;
+	return 0;
+
+leave_feed:
+	aw_cq_leave_feed(cq, &xrcd->targets);
+free_srq:
+	free(x);
 	return err;
 }
 
@@ -104,6 +128,7 @@ void aw_xrc_leave(struct aw_xrcd *xrcd, struct aw_xrc_srq *srq)
 {
 	struct aw_xrc_srq **at;
 
+	aw_cq_leave_feed(srq->cq, &xrcd->targets);
 	aw_lock(&lock);
 	for (at = bucket_of(xrcd, srq->number); *at != srq; at = &(*at)->next)
 		;

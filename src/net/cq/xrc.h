@@ -45,12 +45,15 @@ struct aw_xrc_pd {
 };
 
 struct aw_xrcd {
+	struct aw_cq
+		targets; /* the CQ of all target QPs of the domain, which feeds those of its SRQs */
 	struct aw_xrc_srq *bucket[AW_XRC_BUCKETS]; /* by number */
 	struct aw_xrc_pd *pds;
 	uint32_t pds_count, pds_room;
 };
 
-/* All zero is a domain without SRQs. None may be in it any more. */
+/* Begins without SRQs. 0 or ENOMEM. fini: neither an SRQ nor a target QP is in it any more. */
+int aw_xrcd_init(struct aw_xrcd *xrcd) AW_MUST_USE;
 void aw_xrcd_fini(struct aw_xrcd *xrcd);
 
 /* number: one that no SRQ in any domain has. Completions go to cq, which outlives the SRQ. 0 or ENOMEM. */

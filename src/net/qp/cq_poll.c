@@ -2,7 +2,9 @@
 // A poller serves the QPs of its CQ: their sockets, or the memory that they share with their peers.
 #include "net/qp/cq_poll.h"
 
+#include "net/base/fork.h"
 #include "net/base/io_now.h"
+#include "net/cq/feed.h"
 #include "net/qp/carrier.h"
 #include "net/qp/cq_qps.h"
 #include "net/qp/flush.h"
@@ -93,19 +95,16 @@ static bool sleeps_soon(struct aw_cq *cq)
 	return true;
 }
 
-/*
- * One thread at a time serves; another that polls the same CQ meanwhile just finds it empty. True
- * when a QP has more to send than its socket takes.
- */
-static bool serve(struct aw_cq *cq)
+/* A thread has served QPs, and found: */
+struct served {
+	bool full; /* one has more to send than its socket takes */
+	bool memory; /* the streams of some go through memory */
+};
+
+static void serve_qps(struct aw_cq *cq, struct served *served) AW_REQUIRES(cq->qps_lock)
 {
 	bool full = false;
 
-	if (sleeps_soon(cq))
-		return false;
-	aw_activity_count(&cq->pollers.turns, 1);
-	if (aw_trylock(&cq->qps_lock) != 0)
-		return false;
 	if (cq->epfd >= 0 && cq->qps_count > AW_CQ_DIRECT_MAX) {
 		struct epoll_event ev[EPOLL_BATCH];
 		int n = aw_epoll_now(cq->epfd, ev, EPOLL_BATCH);
@@ -121,10 +120,34 @@ static bool serve(struct aw_cq *cq)
 		for (uint32_t i = 0; i < cq->qps_count; i++)
 			full |= poll_socket(cq->qps[i]);
 	}
+	served->full |= full;
+	served->memory |= atomic_load_explicit(&cq->over_memory, memory_order_relaxed) > 0;
+}
+
+static void serve_feed(struct aw_cq *feed, struct served *served)
+{
+	aw_activity_count(&feed->pollers.turns, 1);
+	if (aw_trylock(&feed->qps_lock) != 0)
+		return;
+	serve_qps(feed, served);
+	aw_unlock(&feed->qps_lock);
+}
+
+/* One thread at a time serves; another that polls the same CQ meanwhile just finds it empty. */
+static void serve(struct aw_cq *cq, struct served *served)
+{
+	*served = (struct served){ .memory = false };
+	if (sleeps_soon(cq))
+		return;
+	aw_activity_count(&cq->pollers.turns, 1);
+	if (aw_trylock(&cq->qps_lock) != 0)
+		return;
+	serve_qps(cq, served);
+	for (uint32_t i = 0; i < cq->feeds_count; i++)
+		serve_feed(cq->feeds[i].cq, served);
 	if (cq->socks_count > 0)
 		aw_cq_serve_socks(cq);
 	aw_unlock(&cq->qps_lock);
-	return full;
 }
 
 /* Relaxed: of two threads that poll the same CQ, one poll may not count. */
@@ -174,20 +197,20 @@ static bool spin(void)
 }
 
 /*
- * The poll found nothing, after it served the CQ's QPs; full: one of them has more to send than there is room for. Nothing
- * happens then before the peer takes bytes, and the peer may be waiting for this very CPU. True when the thread gave its CPU
+ * The poll found nothing, after it served the CQ's QPs. Where one of them has more to send than there is room for, nothing
+ * happens before the peer takes bytes, and the peer may be waiting for this very CPU. True when the thread gave its CPU
  * away: what others did meanwhile, for milliseconds perhaps, is not seen yet.
  */
-static bool poll_in_vain(struct aw_cq *cq, bool full)
+static bool poll_in_vain(struct aw_cq *cq, const struct served *served)
 {
+	bool full = served->full;
 	uint32_t vain = atomic_load_explicit(&cq->vain, memory_order_relaxed) + 1;
 
 	set_vain(cq, vain);
 	if (vain >= AW_SPIN_POLLS && aw_serving_spinners_allowed())
 		full |= spin();
 	/* A poll of memory makes no system call, at which the kernel could run the peer's thread. */
-	if (!full && (vain % AW_YIELD_POLLS != 0 ||
-		      atomic_load_explicit(&cq->over_memory, memory_order_relaxed) == 0))
+	if (!full && (vain % AW_YIELD_POLLS != 0 || !served->memory))
 		return false;
 	sched_yield();
 	return true;
@@ -199,6 +222,7 @@ static bool poll_in_vain(struct aw_cq *cq, bool full)
  */
 int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 {
+	struct served served;
 	int n;
 
 	aw_flush_polled(cq);
@@ -206,17 +230,33 @@ int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 	if (n == 0 && max > 0) {
 		if (cq->overflowed)
 			return -EIO;
-		bool full = serve(cq);
-
+		serve(cq, &served);
 		n = aw_cq_take(cq, out, max);
-		if (n == 0 && poll_in_vain(cq, full)) {
-			serve(cq);
+		if (n == 0 && poll_in_vain(cq, &served)) {
+			serve(cq, &served);
 			n = aw_cq_take(cq, out, max);
 		}
 	}
 	if (n > 0)
 		set_vain(cq, 0);
 	return n;
+}
+
+/* The order is that of aw_serving_leave_to turned round: of two threads at once, one finds what the other has done. */
+static void arm_feeds(struct aw_cq *cq)
+{
+	/* A thread of the parent may have held the lock over the fork. */
+	if (cq->generation != aw_fork_generation())
+		return;
+	aw_lock(&cq->qps_lock);
+	for (uint32_t i = 0; i < cq->feeds_count; i++) {
+		struct aw_cq *feed = cq->feeds[i].cq;
+
+		atomic_fetch_add(&feed->arms, 1);
+		if (atomic_load(&feed->qps_away) > 0)
+			aw_uqp_take_back(feed);
+	}
+	aw_unlock(&cq->qps_lock);
 }
 
 void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm)
@@ -228,6 +268,8 @@ void aw_cq_arm(struct aw_cq *cq, enum aw_arm arm)
 	/* A program that sleeps until the event must not find its QPs left to pollers. */
 	if (atomic_load(&cq->qps_away) > 0)
 		aw_uqp_take_back(cq);
+	if (cq->feeds_count > 0)
+		arm_feeds(cq);
 	if (cq->socks_count > 0)
 		aw_cq_await_socks(cq);
 }

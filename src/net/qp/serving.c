@@ -38,8 +38,18 @@ static uint32_t polls_of(const struct aw_uqp *qp)
 	return aw_activity_turns(&a->pollers) + (a == b ? 0 : aw_activity_turns(&b->pollers));
 }
 
+/*
+ * True when a CQ of the QP is armed. Of a target QP of XRC: when one that its domain feeds was armed since the last arrival; its
+ * poller then has to begin anew, by as many polls as of a thread that does not sleep.
+ */
+static bool is_armed(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	return aw_uqp_is_armed(qp) || atomic_load(&qp->attr.recv_cq->arms) != qp->serving.arms_seen;
+}
+
 static void forget_polls(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
+	qp->serving.arms_seen = atomic_load(&qp->attr.recv_cq->arms);
 	qp->serving.polls_seen = polls_of(qp);
 	qp->serving.spins_seen = aw_activity_turns(&spinners);
 }
@@ -108,7 +118,7 @@ struct aw_serve_seen aw_serving_at_arrival(struct aw_uqp *qp, uint64_t now_ns,
 {
 	struct aw_serve_seen seen = { .server = qp->serving.server,
 				      .unreachable = qp->serving.unreachable,
-				      .armed = aw_uqp_is_armed(qp) };
+				      .armed = is_armed(qp) };
 
 	*channel = NULL;
 	if (seen.server != AW_SERVER_PROGRESS)
@@ -157,7 +167,7 @@ static bool is_misplaced(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	const struct aw_channel *ch = qp->serving.channel;
 
 	if (!ch)
-		return aw_uqp_is_armed(qp);
+		return is_armed(qp);
 	return (a->armed != AW_ARM_NONE && a->channel != ch) ||
 	       (b->armed != AW_ARM_NONE && b->channel != ch);
 }

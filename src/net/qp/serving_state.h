@@ -16,6 +16,7 @@ struct aw_serving {
 	bool unreachable; /* an epoll set did not take its socket, so the progress thread keeps it */
 	uint32_t polls_seen,
 		spins_seen; /* turns of its pollers, and of spinners, at the last arrival */
+	uint32_t arms_seen; /* of a CQ that is a feed, likewise */
 	uint32_t vain_turns; /* of spinners, since bytes moved */
 	struct aw_eventful eventful;
 	TAILQ_ENTRY(aw_uqp) entry; /* guarded by the list's lock */

@@ -93,7 +93,7 @@ struct aw_uqp_attr {
 	bool sig_all;
 	const struct aw_uqp_kind *kind; /* NULL: a plain RC QP */
 	bool uc; /* an Unreliable Connection: ibv_modify_qp alone connects it */
-	/* XRC: a target's CQs, which nobody polls, are for it alone, and pd is xrcd; an initiator's recv_cq is its send_cq */
+	/* XRC: a target's CQs are its domain's (net/cq/feed.h), and pd is xrcd; an initiator's recv_cq is its send_cq */
 	enum aw_xrc xrc;
 	struct aw_xrcd *xrcd; /* of a target */
 	struct aw_xrc_done *xrc_done; /* of a target: empty; guarded by its lock */
