@@ -2,7 +2,6 @@
 // ibv_modify_qp in the roce persona: the program moves the QP from RESET to RTS and names its peer
 // on the way. Nothing here waits for the peer: net/roce/rc.h connects.
 #include "base/log.h"
-#include "net/qp/rnr.h"
 #include "net/roce/qpn.h"
 #include "net/roce/rc.h"
 #include "net/ud/ud.h"
@@ -16,7 +15,6 @@
 
 #define COUNT_MAX 7 /* retry_cnt and rnr_retry have three bits; 7 RNR retries are endless */
 #define CODE_MAX 31 /* timeout and min_rnr_timer have five */
-#define RNR_RETRY_ENDLESS 7
 
 /* min_rnr_timer in units of 10 us: InfiniBand's codes. */
 static const uint32_t rnr_timers[CODE_MAX + 1] = {
@@ -152,6 +150,8 @@ static int to_rtr(struct vb_qp *qp, const struct ibv_qp_attr *attr)
 		.pair.type = qp->uqp->attr.uc ? PAIR_UC : pair_types[qp->uqp->attr.xrc],
 		.ird = qp->attr.max_dest_rd_atomic, /* of the responder alone */
 		.by_lid = !ah->is_global,
+		.at_rts = qp->uqp->attr.xrc == AW_XRC_INITIATOR,
+		.rnr_timer = rnr_timers[qp->attr.min_rnr_timer],
 	};
 	int err = 0;
 
@@ -175,17 +175,6 @@ static uint32_t retry_ms(const struct ibv_qp_attr *attr)
 	uint64_t ns = (UINT64_C(4096) << attr->timeout) * (attr->retry_cnt + 1u);
 
 	return attr->timeout ? (uint32_t)(ns / 1000000) + 1 : 0;
-}
-
-/* A target QP of XRC is not given rnr_retry, which is the initiator's. */
-static uint32_t rnr_ms(const struct vb_qp *qp)
-{
-	const struct ibv_qp_attr *attr = &qp->attr;
-	uint32_t ms = rnr_timers[attr->min_rnr_timer] * (attr->rnr_retry + 1u) / 100;
-
-	if (attr->rnr_retry == RNR_RETRY_ENDLESS || qp->uqp->attr.xrc == AW_XRC_TARGET)
-		return 0;
-	return ms > AW_RNR_MS ? ms : AW_RNR_MS;
 }
 
 /* en_sqd_async_notify holds for the move that it comes with, and for no later one. */
@@ -267,7 +256,8 @@ int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 		const struct aw_rc_ready ready = {
 			.ord = qp->attr.max_rd_atomic,
 			.retry_ms = retry_ms(&qp->attr),
-			.rnr_ms = rnr_ms(qp),
+			.rnr_timer = rnr_timers[qp->attr.min_rnr_timer],
+			.rnr_retry = qp->attr.rnr_retry,
 		};
 
 		if (aw_qpn_port(qp->attr.dest_qp_num))

@@ -18,7 +18,11 @@ enum {
 	SRC_GID = 20,
 };
 
-#define KEEPS 0x01 /* of ABILITIES, whose other bits are zero and ignored */
+/* Of ABILITIES, whose other bits are zero and ignored. */
+#define KEEPS 0x01
+/* Of an XRC initiator: PAIR_RNR_RETRY_ENDLESS less its rnr_retry, so that one of an earlier version waits for ever. */
+#define RNR_SHIFT 1
+#define RNR_MASK 0x07
 
 _Static_assert(SRC_GID + GID_LEN == PAIR_LEN, "the GID is the last");
 
@@ -30,6 +34,8 @@ void pair_put(const struct pair *pair, uint8_t *p)
 	p[VERSION] = PAIR_VERSION;
 	p[ANSWER] = (uint8_t)pair->answer;
 	p[ABILITIES] = pair->keeps ? KEEPS : 0;
+	if (pair->type == PAIR_XRC_INITIATOR)
+		p[ABILITIES] |= (uint8_t)((PAIR_RNR_RETRY_ENDLESS - pair->rnr_retry) << RNR_SHIFT);
 	p[TYPE] = pair->type;
 	put_be32(p + INCARNATION, pair->incarnation);
 	put_be32(p + SRC_QPN, pair->src_qpn);
@@ -51,6 +57,8 @@ bool pair_get(const uint8_t *p, size_t len, struct pair *pair)
 		.src_qpn = get_be32(p + SRC_QPN),
 		.dst_qpn = get_be32(p + DST_QPN),
 	};
+	if (pair->type == PAIR_XRC_INITIATOR)
+		pair->rnr_retry = PAIR_RNR_RETRY_ENDLESS - (p[ABILITIES] >> RNR_SHIFT & RNR_MASK);
 	memcpy(pair->src_gid, p + SRC_GID, GID_LEN);
 	return true;
 }

@@ -12,6 +12,8 @@
 
 #define PAIR_LEN 36
 #define PAIR_VERSION 1
+/* A message waits for its receive for ever. */
+#define PAIR_RNR_RETRY_ENDLESS 7
 
 /* The reason of a rejecting Reply; 0 in a Request and in an accepting Reply. */
 enum pair_answer {
@@ -39,6 +41,7 @@ struct pair {
 	uint32_t src_qpn; /* 24 bits */
 	uint32_t dst_qpn; /* likewise */
 	uint8_t src_gid[GID_LEN];
+	uint8_t rnr_retry; /* of an XRC initiator alone: 0 to PAIR_RNR_RETRY_ENDLESS */
 	bool keeps; /* the source knows wire/rnr.h, and receives answers behind a message that waits */
 };
 

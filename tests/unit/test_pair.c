@@ -102,6 +102,34 @@ static void pair_put__every_answer_comes_back(void **state)
 	}
 }
 
+/* Of an XRC initiator alone, and one of an earlier version waits for ever. */
+static void pair_put__every_rnr_retry_comes_back(void **state)
+{
+	struct pair pair = value;
+	uint8_t p[PAIR_LEN];
+
+	(void)state;
+	pair_put(&pair, p);
+	p[6] = PAIR_XRC_INITIATOR;
+	assert_true(pair_get(p, sizeof(p), &pair));
+	assert_int_equal(pair.rnr_retry, PAIR_RNR_RETRY_ENDLESS);
+	for (uint8_t retry = 0; retry <= PAIR_RNR_RETRY_ENDLESS; retry++) {
+		pair = value;
+		pair.type = PAIR_XRC_INITIATOR;
+		pair.rnr_retry = retry;
+		pair_put(&pair, p);
+		memset(&pair, 0, sizeof(pair));
+		assert_true(pair_get(p, sizeof(p), &pair));
+		assert_int_equal(pair.rnr_retry, retry);
+		assert_true(pair.keeps);
+	}
+	assert_int_equal(p[7], 0x01);
+	p[6] = PAIR_XRC_TARGET;
+	p[7] = 0x0f;
+	assert_true(pair_get(p, sizeof(p), &pair));
+	assert_int_equal(pair.rnr_retry, 0);
+}
+
 /* One of a later version is no error: no QP here is of that type. */
 static void pair_put__every_type_comes_back(void **state)
 {
@@ -127,6 +155,7 @@ int main(void)
 		cmocka_unit_test(pair_get__more_octets_are_a_later_version_s),
 		cmocka_unit_test(pair_get__refuses_what_it_does_not_know),
 		cmocka_unit_test(pair_put__every_answer_comes_back),
+		cmocka_unit_test(pair_put__every_rnr_retry_comes_back),
 		cmocka_unit_test(pair_put__every_type_comes_back),
 	};
 

@@ -2,8 +2,11 @@
 // Extended reliable connections: messages of one connection for several SRQs.
 #include "xrc_scene.h"
 
+#include "core/rnr_wait.h"
+
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 static void device__has_xrc(void **state)
 {
@@ -322,6 +325,34 @@ static void srq_without_receives__is_waited_for(void **state)
 	xrc_destroy(&x);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* The initiator's rnr_retry, of which the target is not told by its own program. */
+static void srq_without_receives__for_too_long(void **state)
+{
+	for (int to_rts = 0; to_rts < 2; to_rts++) {
+		uint64_t start;
+		struct xrc x;
+
+		xrc_make(&x, *state);
+		xrc_connect_rnr(&x, 0, to_rts);
+		xrc_talk(&x, 0);
+		start = now_ns();
+		xrc_post(&x, IBV_WR_SEND, 16, x.srqn[1]);
+		xrc_post(&x, IBV_WR_SEND, 16, x.srqn[1]);
+		xrc_sent(&x, IBV_WC_RNR_RETRY_EXC_ERR);
+		xrc_sent(&x, IBV_WC_WR_FLUSH_ERR);
+		assert_true(now_ns() - start >= UINT64_C(1000000) * AW_RNR_MS);
+		xrc_destroy(&x);
+	}
+}
+
 static void srq_limit__raises_its_event(void **state)
 {
 	struct fixture *f = *state;
@@ -446,6 +477,7 @@ int main(void)
 		TEST(target_that_was_destroyed__leaves_completions),
 		TEST(mr_of_a_pd_without_srqs__is_refused),
 		TEST(srq_without_receives__is_waited_for),
+		TEST(srq_without_receives__for_too_long),
 		TEST(srq_limit__raises_its_event),
 		TEST(target_in_error__raises_last_wqe_reached),
 		TEST(cq_of_an_srq__wakes_its_channel),

@@ -115,6 +115,11 @@ void xrc_make(struct xrc *x, struct fixture *f)
 
 void xrc_connect(struct xrc *x)
 {
+	xrc_connect_rnr(x, 7, true);
+}
+
+void xrc_connect_rnr(struct xrc *x, uint8_t rnr_retry, bool target_to_rts)
+{
 	struct route route = route_loopback(x->f);
 	struct ibv_qp_attr init = walk_attr_init(), rts = walk_attr_rts();
 	struct ibv_qp_attr to_target = walk_attr_rtr(&route, x->target->qp_num);
@@ -122,7 +127,9 @@ void xrc_connect(struct xrc *x)
 
 	assert_int_equal(ibv_modify_qp(x->target, &init, XRC_INIT), 0);
 	assert_int_equal(ibv_modify_qp(x->target, &to_initiator, XRC_RTR_TARGET), 0);
-	assert_int_equal(ibv_modify_qp(x->target, &rts, XRC_RTS_TARGET), 0);
+	if (target_to_rts)
+		assert_int_equal(ibv_modify_qp(x->target, &rts, XRC_RTS_TARGET), 0);
+	rts.rnr_retry = rnr_retry;
 	assert_int_equal(ibv_modify_qp(x->initiator, &init, XRC_INIT), 0);
 	assert_int_equal(ibv_modify_qp(x->initiator, &to_target, XRC_RTR_INITIATOR), 0);
 	assert_int_equal(ibv_modify_qp(x->initiator, &rts, XRC_RTS_INITIATOR), 0);

@@ -44,9 +44,13 @@ uint32_t xrc_srq_number(struct ibv_srq *srq);
 struct ibv_qp *xrc_target_make(struct ibv_context *context, struct ibv_xrcd *xrcd);
 struct ibv_qp *xrc_initiator_make(struct fixture *f, struct ibv_cq *cq);
 
-/* All of it, in RESET; connected; destroyed, where members that are NULL were destroyed before. */
+/*
+ * All of it, in RESET; connected, with an endless rnr_retry or that one, where the target need not go to RTS; destroyed, where
+ * members that are NULL were destroyed before.
+ */
 void xrc_make(struct xrc *x, struct fixture *f);
 void xrc_connect(struct xrc *x);
+void xrc_connect_rnr(struct xrc *x, uint8_t rnr_retry, bool target_to_rts);
 void xrc_destroy(struct xrc *x);
 
 /* A receive of 512 octets at memory + 512 * wr_id. */

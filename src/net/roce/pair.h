@@ -23,7 +23,7 @@ struct aw_pair {
 
 /* How far a QP is in connecting. */
 enum aw_pair_phase {
-	AW_PAIR_UNTOLD, /* RESET or INIT: no peer is named yet */
+	AW_PAIR_UNTOLD, /* RESET or INIT: no peer is named yet; or an XRC initiator, which connects from RTS on */
 	AW_PAIR_WAITING, /* waits for the peer's Request, or until it is time to call */
 	AW_PAIR_CALLING, /* TCP's handshake with the peer has not ended */
 	AW_PAIR_ASKED, /* our Request is under way */

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "core/rnr_wait.h"
 #include "core/tx.h"
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
@@ -122,6 +123,7 @@ struct pair aw_rc_pair(const struct aw_rc *rc, enum pair_answer answer)
 		.src_qpn = told->local.qpn,
 		.dst_qpn = told->remote.qpn,
 		.keeps = told->type == PAIR_RC,
+		.rnr_retry = rc->rnr_retry,
 	};
 
 	for (int i = 0; i < GID_LEN; i++)
@@ -161,11 +163,13 @@ int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
 	aw_lock(&rc->lock);
 	rc->told = *told;
 	rc->ord = AW_RD_MAX;
+	rc->rnr_timer = told->rnr_timer;
+	rc->rnr_retry = PAIR_RNR_RETRY_ENDLESS;
 	rc->calls = 0;
 	rc->met = rc->type_told = false;
 	/* Relaxed: only the number matters. */
 	rc->incarnation = atomic_fetch_add_explicit(&incarnations, 1, memory_order_relaxed) + 1;
-	rc->phase = AW_PAIR_WAITING;
+	rc->phase = told->at_rts ? AW_PAIR_UNTOLD : AW_PAIR_WAITING;
 	/* From now on the QP's streams are made by its rc, and posts wait for the first one. */
 	struct aw_uqp *qp = rc->qp;
 
@@ -176,7 +180,8 @@ int aw_rc_tell(struct aw_rc *rc, const struct aw_rc_told *told)
 	qp->retry_ms = 0;
 	qp->peer_qpn = told->pair.remote.qpn;
 	aw_unlock(&qp->lock);
-	begin(rc, &litter);
+	if (!told->at_rts)
+		begin(rc, &litter);
 	aw_rc_set_clock(rc);
 	aw_unlock(&rc->lock);
 	aw_rc_sweep(&litter);
@@ -190,26 +195,55 @@ static void bound_ord(struct aw_uqp *qp, uint16_t ord) AW_REQUIRES(qp->lock)
 		qp->core.stream.ord = aw_rc_depth(ord);
 }
 
+/* How long an inbound message waits for a receive; 0: for ever. */
+static uint32_t rnr_ms(const struct aw_rc *rc) AW_REQUIRES(rc->lock)
+{
+	uint32_t ms = rc->rnr_timer * (rc->rnr_retry + 1u) / 100;
+
+	if (rc->rnr_retry == PAIR_RNR_RETRY_ENDLESS)
+		return 0;
+	return ms > AW_RNR_MS ? ms : AW_RNR_MS;
+}
+
+static bool is_target(const struct aw_rc *rc)
+{
+	return rc->qp->attr.xrc == AW_XRC_TARGET;
+}
+
 void aw_rc_ready(struct aw_rc *rc, const struct aw_rc_ready *ready)
 {
+	struct aw_rc_litter litter = { .count = 0 };
 	struct aw_uqp *qp = rc->qp;
 
 	aw_lock(&rc->lock);
 	rc->ord = ready->ord;
+	rc->rnr_timer = ready->rnr_timer;
+	if (!is_target(rc))
+		rc->rnr_retry = ready->rnr_retry;
 	aw_lock(&qp->lock);
 	qp->core.posts_early = qp->attr.xrc != AW_XRC_TARGET;
 	qp->retry_ms = ready->retry_ms;
 	if (!qp->attr.uc)
-		qp->rnr_ms = ready->rnr_ms;
+		qp->rnr_ms = rnr_ms(rc);
 	bound_ord(qp, ready->ord);
 	aw_unlock(&qp->lock);
+	if (rc->told.at_rts && rc->phase == AW_PAIR_UNTOLD) {
+		rc->phase = AW_PAIR_WAITING;
+		begin(rc, &litter);
+		aw_rc_set_clock(rc);
+	}
 	aw_unlock(&rc->lock);
+	aw_rc_sweep(&litter);
 }
 
-void aw_rc_agree(struct aw_rc *rc, bool keeps)
+void aw_rc_agree(struct aw_rc *rc, const struct pair *peer)
 {
+	if (is_target(rc))
+		rc->rnr_retry = peer->rnr_retry;
 	aw_lock(&rc->qp->lock);
-	rc->qp->peer_keeps = keeps;
+	rc->qp->peer_keeps = peer->keeps;
+	if (is_target(rc))
+		rc->qp->rnr_ms = rnr_ms(rc);
 	aw_unlock(&rc->qp->lock);
 }
 

@@ -37,13 +37,17 @@ struct aw_rc_told {
 	struct aw_pair pair;
 	uint16_t ird; /* inbound Reads and atomics at a time */
 	bool by_lid; /* the path has no GRH: it leads to this host */
+	bool at_rts; /* connecting begins with aw_rc_ready: an XRC initiator tells its target rnr_retry, which RTS has */
+	uint32_t rnr_timer; /* of an XRC target, as below: it need not go to RTS */
 };
 
 /* The attributes of the move to RTS. */
 struct aw_rc_ready {
 	uint16_t ord; /* outbound Reads and atomics at a time */
 	uint32_t retry_ms; /* how long a post may wait for a connection; 0: for ever */
-	uint32_t rnr_ms; /* how long an inbound message waits for a receive; 0: for ever */
+	/* An inbound message waits for its receive for rnr_timer (10 us) as often; on an XRC target as often as its initiator says. */
+	uint32_t rnr_timer;
+	uint8_t rnr_retry; /* 0 to PAIR_RNR_RETRY_ENDLESS */
 };
 
 /* An RC or UC QP of the roce persona is created with this kind: qp->rc makes its connections. */

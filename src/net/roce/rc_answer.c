@@ -54,7 +54,7 @@ static bool accept_request(struct aw_rc *rc, struct aw_conn *conn, const struct 
 	int err;
 
 	pair_put(&reply, pd);
-	aw_rc_agree(rc, request->keeps);
+	aw_rc_agree(rc, request);
 	err = aw_conn_accept(conn, rc->qp, at_most(result->ird, aw_rc_depth(rc->told.ird)),
 			     at_most(result->ord, aw_rc_depth(rc->ord)), pd, sizeof(pd));
 	if (err) {

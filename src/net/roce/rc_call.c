@@ -162,7 +162,7 @@ static bool on_accepted(struct aw_rc *rc, struct aw_conn *conn, struct aw_rc_lit
 			aw_rc_log_type(rc);
 		return false;
 	}
-	aw_rc_agree(rc, reply.keeps);
+	aw_rc_agree(rc, &reply);
 	err = aw_conn_attach(conn, rc->qp);
 	if (err) {
 		say(rc, "no connection with", strerror(err));
@@ -288,10 +288,12 @@ static int attach_mirror(struct aw_rc *rc, int fd) AW_REQUIRES(rc->lock)
 		.placement = true,
 	};
 
+	const struct pair own = aw_rc_pair(rc, PAIR_OK);
+
 	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) != 0)
 		return EIO;
 	aw_conn_set_options(fd);
-	aw_rc_agree(rc, true);
+	aw_rc_agree(rc, &own);
 	return aw_uqp_attach(rc->qp, fd, &stream);
 }
 

@@ -25,6 +25,8 @@ struct aw_rc {
 	struct aw_rc_told told;
 	uint32_t incarnation;
 	uint16_t ord;
+	uint32_t rnr_timer;
+	uint8_t rnr_retry; /* of an XRC target: its initiator's */
 	struct aw_conn *call; /* a call that is not answered yet */
 	uint32_t calls; /* calls that failed */
 	bool met; /* has been connected since RTR */
@@ -71,8 +73,9 @@ void aw_rc_call(struct aw_rc *rc) AW_REQUIRES(rc->lock);
 void aw_rc_call_later(struct aw_rc *rc) AW_REQUIRES(rc->lock);
 /* Gives up the running call, if any. */
 void aw_rc_drop_call(struct aw_rc *rc, struct aw_rc_litter *litter) AW_REQUIRES(rc->lock);
-/* Called before the QP gets a socket. keeps: the peer has agreed on core/stash.h. */
-void aw_rc_agree(struct aw_rc *rc, bool keeps) AW_REQUIRES(rc->lock) AW_EXCLUDES(rc->qp->lock);
+/* Called before the QP gets a socket. peer: what the peer has said of itself. */
+void aw_rc_agree(struct aw_rc *rc, const struct pair *peer) AW_REQUIRES(rc->lock)
+	AW_EXCLUDES(rc->qp->lock);
 /* Called when the QP has its socket. */
 void aw_rc_joined(struct aw_rc *rc) AW_REQUIRES(rc->lock) AW_EXCLUDES(rc->qp->lock);
 
