@@ -92,7 +92,7 @@ def test_datagrams(scene, line):
 
 @without_cm_xrc
 @only_roce
-@pytest.mark.parametrize("line", ["ib_send_bw -c XRC -s 65536 -n 500", "ib_send_lat -c XRC -n 200", "ib_write_bw -c XRC -n 200",
+@pytest.mark.parametrize("line", ["ib_send_bw -c XRC -s 65536 -n 500", "ib_send_lat -c XRC -n 200", "ib_send_lat -c XRC -e -n 1000", "ib_write_bw -c XRC -n 200",
                                   "ib_write_lat -c XRC -n 200", "ib_read_bw -c XRC -n 200", "ib_atomic_bw -c XRC -n 200",
                                   "ib_send_bw -c XRC -q 4 -n 200"])
 @pytest.mark.reports("overlap", "qp-destroyed", "wakeup-lost", "leak")

@@ -5,6 +5,7 @@
 #include "core/rnr_wait.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 
@@ -353,6 +354,74 @@ static void srq_without_receives__for_too_long(void **state)
 	}
 }
 
+/* Two connections, one each way. */
+struct both_ways {
+	struct xrc x;
+	struct ibv_comp_channel *channel; /* of the CQ below */
+	struct ibv_cq *send_cq; /* of x.initiator */
+	struct ibv_qp *back, *back_target;
+};
+
+static void both_ways_make(struct both_ways *b, struct fixture *f)
+{
+	struct xrc *x = &b->x, back;
+
+	xrc_make(x, f);
+	b->channel = ibv_create_comp_channel(f->context);
+	assert_non_null(b->channel);
+	assert_int_equal(fcntl(b->channel->fd, F_SETFL, O_NONBLOCK), 0);
+	b->send_cq = ibv_create_cq(f->context, CQE_MAX, NULL, b->channel, 0);
+	assert_non_null(b->send_cq);
+	assert_int_equal(ibv_destroy_qp(x->initiator), 0);
+	x->initiator = xrc_initiator_make(f, b->send_cq);
+	xrc_connect(x);
+	back = *x;
+	back.initiator = b->back = xrc_initiator_make(f, x->send_cq);
+	back.target = b->back_target = xrc_target_make(f->context, x->xrcd);
+	xrc_connect(&back);
+}
+
+static void both_ways_destroy(struct both_ways *b)
+{
+	assert_int_equal(ibv_destroy_qp(b->back), 0);
+	assert_int_equal(ibv_destroy_qp(b->back_target), 0);
+	assert_int_equal(ibv_destroy_qp(b->x.initiator), 0);
+	b->x.initiator = NULL;
+	assert_int_equal(ibv_destroy_cq(b->send_cq), 0);
+	assert_int_equal(ibv_destroy_comp_channel(b->channel), 0);
+	xrc_destroy(&b->x);
+}
+
+/* As from an adapter: who has the answer to a message has had the acknowledgement of the message before. */
+static void answer__comes_behind_the_acknowledgement(void **state)
+{
+	struct both_ways b;
+	struct xrc *x = &b.x;
+
+	both_ways_make(&b, *state);
+	for (int i = 0; i < 2000; i++) {
+		struct ibv_qp *initiator = x->initiator;
+		struct ibv_wc wc;
+		struct ibv_cq *cq;
+		void *context;
+
+		assert_int_equal(ibv_req_notify_cq(b.send_cq, 0), 0);
+		xrc_recv(x, 0, 1);
+		xrc_recv(x, 1, 2);
+		xrc_post(x, IBV_WR_SEND, 16, x->srqn[0]);
+		wc_wait(x->cq[0]);
+		x->initiator = b.back;
+		xrc_post(x, IBV_WR_SEND, 16, x->srqn[1]);
+		x->initiator = initiator;
+		wc_wait(x->cq[1]);
+		assert_int_equal(ibv_get_cq_event(b.channel, &cq, &context), 0);
+		ibv_ack_cq_events(cq, 1);
+		assert_int_equal(ibv_poll_cq(b.send_cq, 1, &wc), 1);
+		wc_wait(x->send_cq);
+	}
+	both_ways_destroy(&b);
+}
+
 static void srq_limit__raises_its_event(void **state)
 {
 	struct fixture *f = *state;
@@ -478,6 +547,7 @@ int main(void)
 		TEST(mr_of_a_pd_without_srqs__is_refused),
 		TEST(srq_without_receives__is_waited_for),
 		TEST(srq_without_receives__for_too_long),
+		TEST(answer__comes_behind_the_acknowledgement),
 		TEST(srq_limit__raises_its_event),
 		TEST(target_in_error__raises_last_wqe_reached),
 		TEST(cq_of_an_srq__wakes_its_channel),

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -198,11 +199,14 @@ bool aw_xrc_has_pd(const struct aw_xrcd *xrcd, const void *pd)
 	return has;
 }
 
-void aw_xrc_flush(struct aw_xrc_done *done)
+void aw_xrc_flush(struct aw_xrc_done *done, uint32_t count)
 {
-	for (uint32_t i = 0; i < done->count; i++) {
+	if (count > done->count)
+		count = done->count;
+	for (uint32_t i = 0; i < count; i++) {
 		aw_xrc_complete(done->at[i].srq, &done->at[i].entry);
 		aw_xrc_put(done->at[i].srq);
 	}
-	done->count = 0;
+	done->count -= count;
+	memmove(done->at, done->at + count, done->count * sizeof(done->at[0]));
 }

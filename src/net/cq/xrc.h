@@ -32,6 +32,7 @@ struct aw_xrc_srq {
  */
 struct aw_xrc_done {
 	uint32_t count;
+	bool settling; /* a thread sees to it that they come in order, and flushes them when it has (net/qp/uqp.c) */
 	struct {
 		struct aw_xrc_srq *srq; /* held */
 		struct aw_cq_entry entry;
@@ -71,8 +72,8 @@ enum aw_error aw_xrc_take(struct aw_xrcd *xrcd, uint32_t number, struct aw_rwqe 
 /* Adds the completion of a receive to the SRQ's CQ; entry->user is filled in. The SRQ stays held. */
 void aw_xrc_complete(struct aw_xrc_srq *held, struct aw_cq_entry *entry);
 void aw_xrc_put(struct aw_xrc_srq *held);
-/* Completes and puts all that there are. */
-void aw_xrc_flush(struct aw_xrc_done *done);
+/* Completes and puts the oldest ones, or all where there are fewer. */
+void aw_xrc_flush(struct aw_xrc_done *done, uint32_t count);
 
 /* True when an SRQ of the domain is of that PD. */
 bool aw_xrc_has_pd(const struct aw_xrcd *xrcd, const void *pd);

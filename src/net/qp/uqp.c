@@ -10,6 +10,7 @@
 #include "net/qp/cq_qps.h"
 #include "net/qp/refusal.h"
 #include "net/qp/rnr.h"
+#include "net/qp/senders.h"
 #include "net/qp/stat_qp.h"
 #include "net/qp/uqp_sock.h"
 #include "net/qp/varied.h"
@@ -46,16 +47,11 @@ static size_t round16(size_t n)
 	return (n + 15) & ~(size_t)15;
 }
 
-static void flush_xrc(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
-{
-	if (qp->attr.xrc_done && qp->attr.xrc_done->count)
-		aw_xrc_flush(qp->attr.xrc_done);
-}
-
 /* A message that was being received has no completion. */
 static void forget_xrc_srq(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
-	flush_xrc(qp);
+	if (qp->attr.xrc_done)
+		aw_xrc_flush(qp->attr.xrc_done, AW_XRC_DONE_MAX);
 	if (qp->xrc_srq)
 		aw_xrc_put(qp->xrc_srq);
 	qp->xrc_srq = NULL;
@@ -279,6 +275,26 @@ static void deliver(struct aw_uqp *qp, uint32_t events) AW_REQUIRES(qp->lock)
 }
 
 /*
+ * Passes completions of a target on, once those of its peer's initiators here have come that are older (net/qp/senders.h). Other
+ * threads that serve the target meanwhile leave theirs to this one.
+ */
+static void settle_xrc(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	struct aw_xrc_done *done = qp->attr.xrc_done;
+
+	done->settling = true;
+	while (done->count > 0) {
+		uint32_t count = done->count, peer_qpn = qp->peer_qpn;
+
+		aw_unlock(&qp->lock);
+		aw_senders_serve(peer_qpn);
+		aw_lock(&qp->lock);
+		aw_xrc_flush(done, count);
+	}
+	done->settling = false;
+}
+
+/*
  * Delivers the events that are due, then releases the lock. One thread at a time delivers, also the
  * events that become due meanwhile, so no listener gets the end before the beginning.
  */
@@ -286,7 +302,8 @@ void aw_uqp_unlock(struct aw_uqp *qp)
 {
 	uint32_t events;
 
-	flush_xrc(qp);
+	if (qp->attr.xrc_done && !qp->attr.xrc_done->settling)
+		settle_xrc(qp);
 	aw_stat_unlock(qp);
 	if (!qp->delivering) {
 		while ((events = qp->events_due & ~qp->events_told)) {

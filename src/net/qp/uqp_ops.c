@@ -179,7 +179,7 @@ static void complete_xrc(struct aw_uqp *qp, struct aw_cq_entry *entry) AW_REQUIR
 	struct aw_xrc_done *done = qp->attr.xrc_done;
 
 	if (done->count == AW_XRC_DONE_MAX)
-		aw_xrc_flush(done);
+		aw_xrc_flush(done, AW_XRC_DONE_MAX);
 	entry->cqe.src_qpn = qp->peer_qpn;
 	done->at[done->count].srq = qp->xrc_srq;
 	done->at[done->count++].entry = *entry;

@@ -20,6 +20,7 @@
 #include "net/qp/refusal.h"
 #include "net/qp/replied.h"
 #include "net/qp/rnr.h"
+#include "net/qp/senders.h"
 #include "net/qp/serving.h"
 #include "net/qp/stat_qp.h"
 #include "net/qp/varied.h"
@@ -443,6 +444,9 @@ static void transmit(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	bool by_socket = qp->out->is_socket;
 	uint64_t before = qp->core.sent_pos;
 
+	/* Before the peer has it: the answer may be here before this call returns. */
+	if (qp->attr.xrc == AW_XRC_INITIATOR)
+		aw_senders_note(qp);
 	aw_uqp_transmit(qp);
 	if (by_socket && qp->core.sent_pos != before)
 		aw_lost_sent();
