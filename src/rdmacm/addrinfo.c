@@ -16,9 +16,35 @@ static const struct rdma_addrinfo no_hints = {
 	.ai_port_space = RDMA_PS_TCP,
 };
 
-static bool is_udp(const struct rdma_addrinfo *hints)
+/* A port space and a type of QP, as hints ask for them: what they leave open is chosen here. */
+struct id_kind {
+	int ps, qp_type;
+};
+
+static bool is_xrc(int qp_type)
 {
-	return hints->ai_port_space == RDMA_PS_UDP || hints->ai_qp_type == IBV_QPT_UD;
+	return qp_type == IBV_QPT_XRC_SEND || qp_type == IBV_QPT_XRC_RECV;
+}
+
+static struct id_kind kind_of(const struct rdma_addrinfo *hints)
+{
+	int type = hints->ai_qp_type;
+
+	if (hints->ai_port_space == RDMA_PS_UDP || type == IBV_QPT_UD)
+		return (struct id_kind){ RDMA_PS_UDP, IBV_QPT_UD };
+	if (hints->ai_port_space == RDMA_PS_IB || is_xrc(type))
+		return (struct id_kind){ RDMA_PS_IB, is_xrc(type) ? type : IBV_QPT_RC };
+	return (struct id_kind){ RDMA_PS_TCP, IBV_QPT_RC };
+}
+
+/* False: hints ask for what does not go together, or what this persona has not. */
+static bool is_offered(const struct rdma_addrinfo *hints)
+{
+	const struct id_kind kind = kind_of(hints);
+
+	return (kind.ps == RDMA_PS_TCP || aw_persona_is_roce()) &&
+	       (!hints->ai_port_space || hints->ai_port_space == kind.ps) &&
+	       (!hints->ai_qp_type || hints->ai_qp_type == kind.qp_type);
 }
 
 /* 0 or EAI_MEMORY. */
@@ -52,8 +78,8 @@ static struct rdma_addrinfo *make(const struct rdma_addrinfo *hints)
 		return NULL;
 	rai->ai_flags = hints->ai_flags;
 	rai->ai_family = hints->ai_family;
-	rai->ai_qp_type = is_udp(hints) ? IBV_QPT_UD : IBV_QPT_RC;
-	rai->ai_port_space = is_udp(hints) ? RDMA_PS_UDP : RDMA_PS_TCP;
+	rai->ai_qp_type = kind_of(hints).qp_type;
+	rai->ai_port_space = kind_of(hints).ps;
 	return rai;
 }
 
@@ -100,7 +126,7 @@ static int from_names(const char *node, const char *service, const struct rdma_a
 {
 	struct addrinfo ask = { .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP }, *answer;
 
-	if (is_udp(hints)) {
+	if (kind_of(hints).ps == RDMA_PS_UDP) {
 		ask.ai_socktype = SOCK_DGRAM;
 		ask.ai_protocol = IPPROTO_UDP;
 	}
@@ -150,12 +176,7 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
 		return aw_cm_fail(EINVAL);
 	if (!hints)
 		hints = &no_hints;
-	bool udp = is_udp(hints);
-	int port_space = udp ? RDMA_PS_UDP : RDMA_PS_TCP, qp_type = udp ? IBV_QPT_UD : IBV_QPT_RC;
-
-	if ((udp && !aw_persona_is_roce()) ||
-	    (hints->ai_port_space && hints->ai_port_space != port_space) ||
-	    (hints->ai_qp_type && hints->ai_qp_type != qp_type)) {
+	if (!is_offered(hints)) {
 		/* Programs print errno, although the returned number is the result. */
 		errno = EPROTONOSUPPORT;
 		return EAI_SOCKTYPE;

@@ -3,6 +3,7 @@
 #include "rdmacm/cqs.h"
 
 #include <limits.h>
+#include <stdbool.h>
 
 static int create(struct rdma_cm_id *id, uint32_t room, struct ibv_comp_channel **channel,
 		  struct ibv_cq **cq)
@@ -28,9 +29,17 @@ int aw_cm_cqs_create(struct rdma_cm_id *id, uint32_t send_room, uint32_t recv_ro
 	return -1;
 }
 
+/* True while the id's SRQ completes in a CQ of the id's, which then goes with the SRQ. */
+static bool srq_needs_cq(const struct rdma_cm_id *id)
+{
+	return id->qp_type == IBV_QPT_XRC_RECV && id->srq;
+}
+
 /* One CQ may serve both queues, and two CQs may have one channel, where they are the program's. */
 void aw_cm_cqs_destroy(struct rdma_cm_id *id)
 {
+	if (srq_needs_cq(id))
+		return;
 	if (id->recv_cq)
 		ibv_destroy_cq(id->recv_cq);
 	if (id->send_cq && id->send_cq != id->recv_cq)

@@ -7,12 +7,14 @@
 #include "verbs/private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ibv_context *shared AW_GUARDED_BY(lock);
 static struct ibv_pd *default_pd AW_GUARDED_BY(lock);
+static struct ibv_xrcd *default_xrcd AW_GUARDED_BY(lock); /* NULL: nobody has asked for it */
 static uint32_t generation AW_GUARDED_BY(lock);
 
 static int open_shared(void) AW_REQUIRES(lock)
@@ -34,6 +36,7 @@ static int open_shared(void) AW_REQUIRES(lock)
 	}
 	shared = context;
 	default_pd = pd;
+	default_xrcd = NULL;
 	generation = aw_fork_generation();
 	return 0;
 }
@@ -63,6 +66,28 @@ int aw_cm_device_set(struct rdma_cm_id *id)
 	}
 	aw_unlock(&lock);
 	return err;
+}
+
+struct ibv_xrcd *aw_cm_device_xrcd(void)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_xrcd *xrcd;
+
+	aw_lock(&lock);
+	int err = open_shared();
+
+	if (!err && !default_xrcd) {
+		default_xrcd = ibv_open_xrcd(shared, &attr);
+		err = default_xrcd ? 0 : errno;
+	}
+	xrcd = err ? NULL : default_xrcd;
+	aw_unlock(&lock);
+	errno = err;
+	return xrcd;
 }
 
 struct ibv_context **rdma_get_devices(int *num_devices)

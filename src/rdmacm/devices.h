@@ -8,4 +8,7 @@
 /* Gives id the context, the default PD and the port. 0 or an errno (ENODEV, EMFILE, ENOMEM). */
 int aw_cm_device_set(struct rdma_cm_id *id);
 
+/* The XRC domain of ids whose programs name none: it has no file, and is kept as the context is. NULL, with errno. */
+struct ibv_xrcd *aw_cm_device_xrcd(void);
+
 #endif

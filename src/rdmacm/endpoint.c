@@ -61,7 +61,13 @@ int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res, struct ibv
 
 	if (!id || !res)
 		return aw_cm_fail(EINVAL);
-	if (rdma_create_id(NULL, &ep, NULL, (enum rdma_port_space)res->ai_port_space) < 0)
+	/* Results that a program made itself may have no type. */
+	enum rdma_port_space ps = (enum rdma_port_space)res->ai_port_space;
+	enum ibv_qp_type qp_type = ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC;
+
+	if (ps == RDMA_PS_IB && res->ai_qp_type)
+		qp_type = (enum ibv_qp_type)res->ai_qp_type;
+	if (aw_cm_id_make(NULL, &ep, NULL, ps, qp_type) < 0)
 		return -1;
 	int ret = res->ai_flags & RAI_PASSIVE ? make_passive(ep, res, pd, qp_init_attr)
 					      : make_active(ep, res, pd, qp_init_attr);

@@ -108,6 +108,10 @@ static inline struct aw_cm_id *aw_cm_id_of(struct rdma_cm_id *id)
 	return (struct aw_cm_id *)id;
 }
 
+/* rdma_create_id of an id with that type of QP. 0, or -1 with errno. */
+int aw_cm_id_make(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+		  enum rdma_port_space ps, enum ibv_qp_type qp_type);
+
 /* Creates an id on channel. 0 or ENOMEM. */
 int aw_cm_id_create(struct rdma_event_channel *channel, void *context, struct aw_cm_id **cm);
 

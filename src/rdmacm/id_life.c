@@ -129,17 +129,30 @@ int aw_cm_id_complete(struct aw_cm_id *cm)
 	return aw_cm_fail(cm->id.event->status > 0 ? ECONNREFUSED : -cm->id.event->status);
 }
 
-int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
-		   enum rdma_port_space ps)
+/* RDMA_PS_IB has the QPs that have no port space of their own. */
+static bool has_port_space(enum rdma_port_space ps, enum ibv_qp_type qp_type)
 {
-	AW_UNCANCELLED int cancel = aw_cancel_disable();
+	if (ps == RDMA_PS_TCP)
+		return qp_type == IBV_QPT_RC;
+	if (!aw_persona_is_roce())
+		return false;
+	if (ps == RDMA_PS_UDP)
+		return qp_type == IBV_QPT_UD;
+	return ps == RDMA_PS_IB && (qp_type == IBV_QPT_RC || qp_type == IBV_QPT_XRC_SEND ||
+				    qp_type == IBV_QPT_XRC_RECV);
+}
+
+int aw_cm_id_make(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+		  enum rdma_port_space ps, enum ibv_qp_type qp_type)
+{
 	if (!id)
 		return aw_cm_fail(EINVAL);
-	if (ps != RDMA_PS_TCP && (ps != RDMA_PS_UDP || !aw_persona_is_roce())) {
+	if (!has_port_space(ps, qp_type)) {
 		aw_log(AW_LOG_ERROR,
-		       "rdma_create_id: port space 0x%x refused: an iwarp device has RDMA_PS_TCP (0x106) alone; the "
-		       "roce persona has RDMA_PS_UDP (0x111), too (both ends: anywarp run --persona roce)",
-		       (unsigned int)ps);
+		       "rdma_create_id: port space 0x%x refused, for qps of type %u: an iwarp device has RDMA_PS_TCP "
+		       "(0x106) with rc (2) alone; the roce persona has RDMA_PS_UDP (0x111) with ud (4), and RDMA_PS_IB "
+		       "(0x13f) with rc and xrc (9, 10), too (both ends: anywarp run --persona roce)",
+		       (unsigned int)ps, (unsigned int)qp_type);
 		return aw_cm_fail(EPROTONOSUPPORT);
 	}
 	struct rdma_event_channel *own = channel ? NULL : rdma_create_event_channel();
@@ -153,6 +166,9 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 		err = aw_cm_ud_create(cm);
 		if (err)
 			aw_cm_id_destroy(cm);
+	} else if (!err) {
+		cm->id.ps = ps;
+		cm->id.qp_type = qp_type;
 	}
 	if (err) {
 		if (own)
@@ -162,6 +178,14 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 	cm->sync = own != NULL;
 	*id = &cm->id;
 	return 0;
+}
+
+int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+		   enum rdma_port_space ps)
+{
+	AW_UNCANCELLED int cancel = aw_cancel_disable();
+
+	return aw_cm_id_make(channel, id, context, ps, ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC);
 }
 
 int rdma_destroy_id(struct rdma_cm_id *id)

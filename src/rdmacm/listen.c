@@ -53,6 +53,8 @@ static struct aw_cm_id *make_id(struct aw_cm_id *listener, struct aw_conn *conn)
 
 	if (aw_cm_id_create(NULL, listener->id.context, &cm) != 0)
 		return NULL;
+	cm->id.ps = listener->id.ps;
+	cm->id.qp_type = listener->id.qp_type;
 	if (aw_cm_id_hold_engine(cm) != 0 || aw_cm_device_set(&cm->id) != 0) {
 		aw_cm_id_destroy(cm);
 		return NULL;

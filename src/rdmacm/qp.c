@@ -3,6 +3,7 @@
 #include "net/base/io_now.h"
 #include "net/base/persona.h"
 #include "rdmacm/cqs.h"
+#include "rdmacm/devices.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/qp_ref.h"
 #include "rdmacm/stream.h"
@@ -32,6 +33,12 @@ static int check_create(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 	if ((id->send_cq && attr->send_cq && id->send_cq != attr->send_cq) ||
 	    (id->recv_cq && attr->recv_cq && id->recv_cq != attr->recv_cq))
 		return EINVAL;
+	if (attr->qp_type == IBV_QPT_XRC_RECV && !(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD)) {
+		attr->xrcd = aw_cm_device_xrcd();
+		if (!attr->xrcd)
+			return errno;
+		attr->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+	}
 	return 0;
 }
 
@@ -105,7 +112,8 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 		attr->recv_cq = recv_cq;
 		return aw_cm_fail(err);
 	}
-	id->pd = qp->pd;
+	/* A target QP of XRC has none itself, but the program registers its memory by the id's. */
+	id->pd = attr->pd;
 	aw_cm_qp_set(aw_cm_id_of(id), qp);
 	return 0;
 }

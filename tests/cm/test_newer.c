@@ -79,7 +79,7 @@ static void resolve_addrinfo__failures(void **state)
 	FAILS(resolve_addrinfo(id, NULL, "7471", &hints), EOPNOTSUPP);
 	hints.ai_flags = RAI_NUMERICHOST;
 	FAILS(resolve_addrinfo(id, "no address", "7471", &hints), ENOENT);
-	hints.ai_port_space = RDMA_PS_IB;
+	hints.ai_port_space = RDMA_PS_IPOIB;
 	FAILS(resolve_addrinfo(id, "127.0.0.1", "7471", &hints), EPROTONOSUPPORT);
 	FAILS(query_addrinfo(id, NULL), EINVAL);
 	FAILS(query_addrinfo(id, &res), ENOENT);

@@ -54,8 +54,17 @@ def test_rdma_client_and_server(scene):
 
 
 @in_rdmacm_utils
-@pytest.mark.parametrize("kind", ["r"])
-def test_rdma_xclient_and_xserver(scene, kind):
+def test_rdma_xclient_and_xserver(scene):
+    xclient_and_xserver(scene, "r")
+
+
+@in_rdmacm_utils
+@pytest.mark.personas("roce")
+def test_rdma_xclient_and_xserver_over_xrc(scene):
+    xclient_and_xserver(scene, "x")
+
+
+def xclient_and_xserver(scene, kind):
     port = scene.port()
     server = scene.server(f"rdma_xserver -p {port} -c {kind}", port)
     client = scene.client(f"rdma_xclient -s {scene.address} -p {port} -c {kind}")
