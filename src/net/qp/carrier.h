@@ -30,8 +30,6 @@ struct aw_carrier {
 	 */
 	uint8_t *(*place)(struct aw_uqp *qp, size_t *room);
 	void (*publish)(struct aw_uqp *qp, size_t n);
-	/* After a place that was too small: true when it has grown. False: the peer tells this end of room. */
-	bool (*grows)(struct aw_uqp *qp, size_t room);
 	/*
 	 * As sendmsg(2), without waiting. EAGAIN: no room; EFAULT: the program's memory is
 	 * unmapped.

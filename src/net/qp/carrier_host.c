@@ -76,14 +76,6 @@ static void publish(struct aw_uqp *qp, size_t n) AW_REQUIRES(qp->lock)
 		ring_bell(qp);
 }
 
-static bool grows(struct aw_uqp *qp, size_t room) AW_REQUIRES(qp->lock)
-{
-	struct aw_duplex *d = &qp->ring->duplex;
-
-	aw_duplex_await_room(d);
-	return aw_duplex_room(d) > room;
-}
-
 /* Also true when a send is due that will find that the peer is gone, and when a turn will end the broken stream. */
 static bool has_room(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
@@ -324,7 +316,6 @@ static uint32_t taken_back(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 const struct aw_carrier aw_carrier_host = {
 	.place = place,
 	.publish = publish,
-	.grows = grows,
 	.send = send_to_nobody,
 	.has_room = has_room,
 	.segment_size = segment_size,

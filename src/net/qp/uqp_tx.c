@@ -135,10 +135,8 @@ static enum round place_round(struct aw_uqp *qp, uint8_t *place, size_t room) AW
 		tx = aw_tx_next(&qp->core, &out);
 	while (tx == AW_TX_FPDU && out.octets < PLACE_BYTES);
 	qp->touched |= qp->core.tx_used;
-	if (out.octets == 0 && tx != AW_TX_FULL)
-		return ROUND_OVER;
 	if (out.octets == 0)
-		return qp->out->grows(qp, room) ? ROUND_SENT : ROUND_BLOCKED;
+		return tx == AW_TX_FULL ? ROUND_BLOCKED : ROUND_OVER;
 	if (aw_capture_is_asked(qp))
 		aw_capture_out(qp, pos, iov, out.iov_count);
 	qp->out->publish(qp, out.octets);
