@@ -19,7 +19,7 @@ packages_programs="redis-server redis-tools memcached nginx-core curl wrk postgr
 	haproxy apache2 apache2-utils php-fpm php-cli libfcgi-bin rsync git mosquitto mosquitto-clients python3-uvloop python3-aiohttp $ganglia"
 packages_test="$packages_run $packages_fuzz python3-pytest python3-matplotlib tshark qperf abigail-tools
 	groff-base procps strace infiniband-diags hwloc-nox valgrind llvm libjemalloc2 libtcmalloc-minimal4
-	libfaketime zsh liburing-dev libnginx-mod-stream libpython$python-testsuite python3-pip $packages_programs"
+	libfaketime zsh openssl libssl-dev liburing-dev libnginx-mod-stream libpython$python-testsuite python3-pip $packages_programs"
 packages_ecosystem="$packages_run python3-pytest python3-venv qperf libfabric-bin ucx-utils fio tgt libiscsi-bin
 	libiscsi-dev clang python3-pyverbs mpich libmpich-dev openmpi-bin libopenmpi-dev libgloo-dev dapl2-utils
 	nodejs default-jdk-headless mariadb-server mariadb-client"

@@ -5,6 +5,8 @@
 #ifndef BASE_SETTING_H
 #define BASE_SETTING_H
 
+#include <stdbool.h>
+
 enum aw_setting {
 	AW_SETTING_LOG,
 	AW_SETTING_PERSONA,
@@ -12,6 +14,7 @@ enum aw_setting {
 	AW_SETTING_RECORD,
 	AW_SETTING_PAIR_MS,
 	AW_SETTING_VARY,
+	AW_SETTING_TLS,
 	AW_SETTINGS,
 };
 
@@ -42,5 +45,11 @@ void aw_setting_explain(enum aw_setting setting, const char *text, char why[AW_S
  */
 enum aw_setting_found aw_setting_read(enum aw_setting setting, const char *effect,
 				      unsigned long *value);
+
+/*
+ * For libraries: true where ANYWARP_TLS asks for TLS, or is wrong and may be meant to, for what has none and must not go on
+ * without.
+ */
+bool aw_setting_wants_tls(void);
 
 #endif

@@ -19,3 +19,11 @@ enum aw_setting_found aw_setting_read(enum aw_setting setting, const char *effec
 	}
 	return found;
 }
+
+bool aw_setting_wants_tls(void)
+{
+	unsigned long word = 0;
+	const char *text = secure_getenv(aw_setting_name(AW_SETTING_TLS));
+
+	return aw_setting_parse(AW_SETTING_TLS, text, &word) == AW_SETTING_WRONG || word == 1;
+}

@@ -222,6 +222,8 @@ static const char *qp_path(const struct aw_stat_qp *qp)
 		return "memory";
 	case AW_STAT_PATH_UDP:
 		return "udp";
+	case AW_STAT_PATH_TLS:
+		return "tls";
 	}
 	return "unknown";
 }

@@ -6,6 +6,7 @@
 #include "net/base/io_now.h"
 #include "net/base/persona.h"
 #include "net/progress/engine.h"
+#include "net/tls/tls_env.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/stream.h"
@@ -155,12 +156,17 @@ int aw_cm_id_make(struct rdma_event_channel *channel, struct rdma_cm_id **id, vo
 		       (unsigned int)ps, (unsigned int)qp_type);
 		return aw_cm_fail(EPROTONOSUPPORT);
 	}
+	int err = ps == RDMA_PS_UDP ? aw_tls_refuse("rdma_create_id: RDMA_PS_UDP") : 0;
+
+	if (err)
+		return aw_cm_fail(err);
 	struct rdma_event_channel *own = channel ? NULL : rdma_create_event_channel();
 
 	if (!channel && !own)
 		return -1;
 	struct aw_cm_id *cm;
-	int err = aw_cm_id_create(channel ? channel : own, context, &cm);
+
+	err = aw_cm_id_create(channel ? channel : own, context, &cm);
 
 	if (!err && ps == RDMA_PS_UDP) {
 		err = aw_cm_ud_create(cm);

@@ -4,6 +4,7 @@
 #include "net/base/persona.h"
 #include "net/base/policy_env.h"
 #include "net/base/vary_env.h"
+#include "net/tls/context.h"
 #include "verbs/guid.h"
 
 #include <errno.h>
@@ -53,7 +54,9 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 		err = aw_persona_check();
 	if (!err)
 		err = aw_vary_env_check();
-	(void)aw_policy_check(); /* of a wrong one the user is told before nothing connects */
+	/* Of a wrong one the user is told before nothing connects. */
+	(void)aw_policy_check();
+	(void)aw_tls_check();
 	struct ibv_device **list = err ? NULL : calloc(2, sizeof(struct ibv_device *));
 
 	if (num_devices)

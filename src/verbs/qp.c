@@ -7,6 +7,7 @@
 #include "net/base/io_now.h"
 #include "net/base/persona.h"
 #include "net/roce/rc.h"
+#include "net/tls/tls_env.h"
 #include "net/ud/ud.h"
 #include "net/ud/ud_group.h"
 #include "verbs/ack.h"
@@ -208,6 +209,10 @@ static int attr_check(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	if (!is_offered(attr->qp_type))
 		return refuse_type(attr->qp_type);
+	int err = attr->qp_type == IBV_QPT_UD ? aw_tls_refuse("ibv_create_qp: a ud qp") : 0;
+
+	if (err)
+		return err;
 	/* Made with an XRCD, by ibv_create_qp_ex. */
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
 		return EINVAL;

@@ -48,7 +48,7 @@ def test_each_variable_has_its_values_and_readers():
 
 def test_the_words_of_a_setting_are_those_of_the_sources():
     values = dict(re.findall(r"(?m)^  (\w+)=(\S+)$", help_environment()))
-    assert len(SETTINGS) == 6
+    assert len(SETTINGS) == 7
     for name, words in SETTINGS.items():
         assert values[name].replace("|", " ") == words.split('"')[1] if '"' in words else values[name].endswith(words[-5:])
 
@@ -56,8 +56,8 @@ def test_the_words_of_a_setting_are_those_of_the_sources():
 def test_libraries_read_no_environment_of_a_program_with_more_rights():
     for path, text in SOURCES.items():
         if str(path.relative_to(ROOT)).startswith(LIBRARIES):
-            # PATH must be read as execvp reads it.
-            assert not re.search(r"(?<!secure_)\bgetenv\((?!\"PATH\"\))", text), path
+            # PATH must be read as execvp reads it; and where such a program's user asks for TLS, it must not go on without.
+            assert not re.search(r"(?<!secure_)\bgetenv\((?!\"PATH\"\)|\"ANYWARP_TLS\"\))", text), path
 
 
 def test_the_manual_lists_each_variable():
@@ -107,6 +107,7 @@ WRONG = {"ANYWARP_HOST_PATH": "it must be auto, on or off; nothing connects", "A
          "ANYWARP_PERSONA": "it must be iwarp or roce; there is no device",
          "ANYWARP_SOCKETS_RECORD": "it must be on or off; taken as on",
          "ANYWARP_SOCKETS_PAIR_MS": "it must be a number from 0 to 60000; taken as 10",
+         "ANYWARP_TLS": "it must be off or require; nothing connects",
          "ANYWARP_VARY": "it must be a number from 0 to 4294967295; there is no device"}
 EXCHANGE = """
 import socket
@@ -125,7 +126,7 @@ def directly(*command, **env):
 
 
 @pytest.mark.skipif(bool(os.environ.get("ANYWARP_SAN")), reason="the sanitizer's library has to come first")
-@pytest.mark.parametrize("variable", ["ANYWARP_HOST_PATH", "ANYWARP_LOG", "ANYWARP_PERSONA", "ANYWARP_VARY"])
+@pytest.mark.parametrize("variable", ["ANYWARP_HOST_PATH", "ANYWARP_LOG", "ANYWARP_PERSONA", "ANYWARP_TLS", "ANYWARP_VARY"])
 def test_the_verbs_library_tells_once_of_a_wrong_value(variable):
     done, errors = directly("ibv_devinfo", "-l", LD_LIBRARY_PATH=str(LIBDIR), **{variable: "bad"})
     assert errors == [f"{variable} is 'bad': {WRONG[variable]}"]

@@ -14,6 +14,7 @@
 #include "net/conn/order.h"
 #include "net/progress/engine.h"
 #include "net/progress/linger.h"
+#include "net/tls/context.h"
 #include "ring/lock.h"
 
 #include <errno.h>
@@ -42,10 +43,13 @@ static void release(struct aw_watch *w)
 {
 	struct aw_conn *c = (struct aw_conn *)w;
 
-	if (!is_inherited(c))
+	if (!is_inherited(c)) {
 		aw_conn_close_fd(c->fd);
-	else if (c->fd >= 0)
+		aw_tls_free(c->tls);
+	} else if (c->fd >= 0) {
+		/* The session stays: a lock of OpenSSL's may be taken for ever. */
 		aw_close_now(c->fd);
+	}
 	pthread_cond_destroy(&c->told);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
@@ -121,12 +125,13 @@ static int begin(struct aw_conn *c, uint32_t events, uint32_t deadline_ms, struc
 
 /*
  * Memory can be shared only with a peer on this host, over a socket that rdma_cm or net/roce/rc.c
- * has connected.
+ * has connected. Memory is not what TLS protects.
  */
 static bool is_near(const struct aw_conn *c)
 {
-	return !c->info.given && aw_host_is_one((const struct sockaddr *)&c->info.local,
-						(const struct sockaddr *)&c->info.peer);
+	return !aw_tls_is_required() && !c->info.given &&
+	       aw_host_is_one((const struct sockaddr *)&c->info.local,
+			      (const struct sockaddr *)&c->info.peer);
 }
 
 /* Prepares the Request. EINVAL when the private data does not fit. */
@@ -168,12 +173,12 @@ static int connect_now(struct aw_conn *c, struct aw_conn **out)
 int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void *arg,
 		    struct aw_conn **out)
 {
-	struct aw_conn *c = create(fd, ask->local, fn, arg);
+	int err = aw_tls_check();
+	struct aw_conn *c = err ? NULL : create(fd, ask->local, fn, arg);
 	socklen_t len = aw_addr_len(ask->peer);
-	int err;
 
 	if (!c)
-		return ENOMEM;
+		return err ? err : ENOMEM;
 	memcpy(&c->info.peer, ask->peer, len);
 	if (ask->from)
 		memcpy(&c->info.local, ask->from, aw_addr_len(ask->from));
@@ -239,7 +244,7 @@ int aw_conn_respond(const struct aw_conn_socket *socket, const struct aw_mpa_loc
 	c->info.peer = socket->peer;
 	c->info.given = socket->given;
 	c->local.host = c->local.host && is_near(c);
-	c->state = AW_CONN_AWAIT_REQUEST;
+	c->state = aw_tls_is_required() ? AW_CONN_AWAIT_HELLO : AW_CONN_AWAIT_REQUEST;
 	err = begin(c, EPOLLIN | EPOLLRDHUP, aw_bounds.startup_ms, out);
 	if (err)
 		discard(c);
@@ -285,19 +290,22 @@ static int send_reply(void *arg, int fd)
 {
 	struct aw_conn *c = arg;
 
-	return aw_frame_send(fd, &c->out) == AW_FRAME_DONE ? 0 : ECONNRESET;
+	return aw_frame_send(fd, c->tls, &c->out) == AW_FRAME_DONE ? 0 : ECONNRESET;
 }
 
 /*
  * RFC 6581 9.3: a Terminate notifies the peer of a local error. Only an initiator sends it, since a
  * responder sends no FPDU before one has arrived (RFC 5044 7.1.2).
  */
-static void end_stream(const struct aw_conn *c, int fd)
+static void end_stream(struct aw_conn *c, int fd)
 {
-	if (c->plain_end)
-		aw_conn_close_fd(fd);
-	else
-		aw_conn_terminate_fd(fd, AW_E_MPA_LOCAL, c->info.result.markers_tx);
+	if (!c->plain_end) {
+		aw_conn_terminate_fd(fd, c->tls, AW_E_MPA_LOCAL, c->info.result.markers_tx);
+		return;
+	}
+	if (c->tls)
+		(void)aw_tls_finish(c->tls);
+	aw_conn_close_fd(fd);
 }
 
 static const char *on_off(bool on)
@@ -322,8 +330,11 @@ static int attach(struct aw_conn *c, bool initiator, struct aw_uqp *qp, struct a
 		       on_off(r->p2p), r->rtr, r->ird, r->ord, on_off(r->extensions),
 		       on_off(r->host), on_off(r->large_fpdus));
 	to->peer = &c->info.peer;
+	to->tls = c->tls;
 	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) == 0)
 		err = aw_uqp_attach_to(qp, to, &stream);
+	if (!err)
+		c->tls = NULL;
 	if (err && to->watched)
 		aw_watch_drop_passed(to->fd);
 	return err;
@@ -333,6 +344,8 @@ static int attach(struct aw_conn *c, bool initiator, struct aw_uqp *qp, struct a
 static void send_rejection(struct aw_conn *c, int fd)
 {
 	(void)send_reply(c, fd);
+	if (c->tls)
+		(void)aw_tls_finish(c->tls);
 	aw_linger_stranger(fd);
 }
 
@@ -465,7 +478,7 @@ bool aw_conn_has_asked(struct aw_conn *conn)
 	bool asked;
 
 	aw_lock(&conn->lock);
-	asked = conn->state > AW_CONN_REFUSED;
+	asked = conn->state > AW_CONN_SECURING;
 	aw_unlock(&conn->lock);
 	return asked;
 }
@@ -476,8 +489,8 @@ bool aw_conn_is_silent(struct aw_conn *conn)
 	uint8_t octet;
 
 	aw_lock(&conn->lock);
-	silent = conn->state == AW_CONN_AWAIT_REQUEST && conn->fd >= 0 &&
-		 aw_recv_now(conn->fd, &octet, 1, MSG_PEEK) < 0 && errno == EAGAIN;
+	silent = (conn->state == AW_CONN_AWAIT_HELLO || conn->state == AW_CONN_AWAIT_REQUEST) &&
+		 conn->fd >= 0 && aw_recv_now(conn->fd, &octet, 1, MSG_PEEK) < 0 && errno == EAGAIN;
 	aw_unlock(&conn->lock);
 	return silent;
 }

@@ -128,8 +128,8 @@ int aw_conn_respond(const struct aw_conn_socket *socket, const struct aw_mpa_loc
 uint64_t aw_conn_watch_key(const struct aw_conn *conn);
 
 /*
- * For net/conn/listener.c: true when a responder waits for its Request and no byte of it can be
- * read yet.
+ * For net/conn/listener.c: true when a responder waits for its Request, or for TLS's handshake, and no
+ * byte can be read yet.
  */
 bool aw_conn_is_silent(struct aw_conn *conn);
 

@@ -6,15 +6,16 @@
 
 #include "base/log.h"
 #include "core/attempt.h"
-#include "core/setup_term.h"
 #include "net/base/addr.h"
 #include "net/base/bounds.h"
 #include "net/base/io_now.h"
 #include "net/base/policy.h"
+#include "net/conn/cause.h"
 #include "net/conn/order.h"
 #include "net/progress/linger.h"
 #include "net/progress/watch.h"
 #include "net/qp/replied.h"
+#include "net/tls/tls_env.h"
 #include "ring/lock.h"
 
 #include <assert.h>
@@ -25,98 +26,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define BIT(n) (1u << (n))
-#define CAUSE_MAX 256 /* bytes of a cause's text */
-
-static const uint32_t arrows[] = {
-	[AW_CONN_WAITING] = BIT(AW_CONN_CONNECTING) | BIT(AW_CONN_OVER),
-	[AW_CONN_CONNECTING] = BIT(AW_CONN_REFUSED) | BIT(AW_CONN_SENDING) | BIT(AW_CONN_OVER),
-	[AW_CONN_REFUSED] = BIT(AW_CONN_CONNECTING) | BIT(AW_CONN_OVER),
-	[AW_CONN_SENDING] = BIT(AW_CONN_AWAIT_REPLY) | BIT(AW_CONN_OVER),
-	[AW_CONN_AWAIT_REPLY] = BIT(AW_CONN_READY) | BIT(AW_CONN_OVER),
-	[AW_CONN_AWAIT_REQUEST] = BIT(AW_CONN_DECIDING) | BIT(AW_CONN_OVER),
-	[AW_CONN_DECIDING] = BIT(AW_CONN_OVER),
-	[AW_CONN_READY] = BIT(AW_CONN_OVER),
-	[AW_CONN_OVER] = 0,
-};
-
-/*
- * The events that the progress thread waits for in each state, and whether the deadline runs. A socket that is about
- * to pass to a QP keeps the events that it has: bytes behind the peer's frame are rare (quieten).
- */
-static const struct {
-	uint32_t events;
-	bool deadline;
-} waits[] = {
-	[AW_CONN_WAITING] = { 0, true },
-	[AW_CONN_CONNECTING] = { EPOLLOUT, true },
-	[AW_CONN_REFUSED] = { 0, true },
-	[AW_CONN_SENDING] = { EPOLLOUT, true },
-	[AW_CONN_AWAIT_REPLY] = { EPOLLIN, true },
-	[AW_CONN_AWAIT_REQUEST] = { EPOLLIN | EPOLLRDHUP, true },
-	[AW_CONN_DECIDING] = { EPOLLIN | EPOLLRDHUP, false },
-	[AW_CONN_READY] = { EPOLLIN, false },
-	[AW_CONN_OVER] = { 0, false },
-};
-
-static bool is_early(enum aw_conn_state state)
-{
-	return state <= AW_CONN_REFUSED;
-}
-
-static void enter(struct aw_conn *c, enum aw_conn_state next) AW_REQUIRES(c->lock)
-{
-	assert(arrows[c->state] & BIT(next));
-	if (is_early(c->state) && !is_early(next))
-		aw_order_pass(c);
-	c->state = next;
-}
-
-void aw_conn_set_state(struct aw_conn *c, enum aw_conn_state next)
-{
-	if (c->fd >= 0)
-		aw_watch_events(&c->watch, waits[next].events);
-	if (!waits[next].deadline)
-		aw_watch_deadline(&c->watch, 0);
-	enter(c, next);
-}
-
-int aw_conn_take_fd(struct aw_conn *c)
-{
-	int fd = c->fd;
-
-	aw_watch_drop_fd(&c->watch);
-	c->fd = -1;
-	return fd;
-}
-
-int aw_conn_pass_fd(struct aw_conn *c, bool *watched)
-{
-	int fd = c->fd;
-
-	*watched = aw_watch_pass_fd(&c->watch);
-	c->fd = -1;
-	return fd;
-}
-
-void aw_conn_close_fd(int fd)
-{
-	if (fd < 0)
-		return;
-	shutdown(fd, SHUT_RDWR);
-	aw_close_now(fd);
-}
-
-void aw_conn_terminate_fd(int fd, enum aw_error error, bool markers)
-{
-	uint8_t fpdu[AW_SETUP_TERM_MAX];
-	size_t len = aw_setup_term(error, markers, fpdu);
-	ssize_t sent = aw_send_now(fd, fpdu, len);
-
-	(void)sent; /* the connection ends either way */
-	aw_linger(fd);
-}
 
 static void conclude(struct aw_conn *c, enum aw_conn_state next, enum aw_conn_event event)
 	AW_REQUIRES(c->lock)
@@ -129,17 +38,18 @@ static void conclude(struct aw_conn *c, enum aw_conn_state next, enum aw_conn_ev
 /* The peer has connected to this end, whose program has not accepted it. */
 static bool has_stranger(const struct aw_conn *c) AW_REQUIRES(c->lock)
 {
-	return c->state == AW_CONN_AWAIT_REQUEST || c->state == AW_CONN_DECIDING;
+	return c->state == AW_CONN_AWAIT_HELLO || c->state == AW_CONN_AWAIT_REQUEST ||
+	       c->state == AW_CONN_DECIDING;
 }
 
 /*
  * On a socket that the program has connected or accepted, the peer's program may begin MPA at any
  * time, and TCP finds out when the peer is gone. The deadline runs only from the first byte of the
- * peer's frame.
+ * peer's frame, or of its part in a TLS handshake.
  */
 static bool is_patient(const struct aw_conn *c) AW_REQUIRES(c->lock)
 {
-	return c->info.given && c->in.done == 0;
+	return c->info.given && c->in.done == 0 && !(c->tls && aw_tls_has_begun(c->tls));
 }
 
 /* Logged for the user: the peer's program may begin MPA later, or never. */
@@ -158,7 +68,7 @@ static void log_waits(const struct aw_conn *c) AW_REQUIRES(c->lock)
 static enum aw_frame_io receive(struct aw_conn *c, struct mpa_frame *frame) AW_REQUIRES(c->lock)
 {
 	bool patient = is_patient(c);
-	enum aw_frame_io io = aw_frame_recv(c->fd, &c->in, frame);
+	enum aw_frame_io io = aw_frame_recv(c->fd, c->tls, &c->in, frame);
 
 	if (io == AW_FRAME_MORE && patient && !is_patient(c))
 		aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
@@ -181,6 +91,37 @@ static void fail(struct aw_conn *c, int err, const char *cause) AW_REQUIRES(c->l
 	conclude(c, AW_CONN_OVER, AW_CONN_FAILED);
 }
 
+/*
+ * The session is over. The alert shall reach the peer, so the socket is not reset. The user reads the cause at either end: one
+ * of the two is set up wrongly, and it may be the end that others connect to.
+ */
+static void fail_secure(struct aw_conn *c) AW_REQUIRES(c->lock)
+{
+	const char *cause = aw_tls_cause(c->tls);
+	int fd = aw_conn_take_fd(c);
+
+	if (has_stranger(c)) {
+		aw_log(aw_log_has_room() ? AW_LOG_ERROR : AW_LOG_INFO,
+		       "connection refused peer %s cause %s", aw_addr_text(&c->info.peer).text,
+		       cause);
+		aw_linger_stranger(fd);
+	} else {
+		aw_linger(fd);
+	}
+	fail(c, EPROTO, cause);
+}
+
+static void log_secured(const struct aw_conn *c, bool accepts) AW_REQUIRES(c->lock)
+{
+	char name[AW_TLS_PEER_MAX];
+
+	if (aw_log_level() < AW_LOG_INFO)
+		return;
+	aw_tls_peer(c->tls, name);
+	aw_log(AW_LOG_INFO, "connection secured by tls peer %s as %s certificate %s",
+	       aw_addr_text(&c->info.peer).text, accepts ? "responder" : "initiator", name);
+}
+
 /* Fails the conn for each way in which no whole frame came. */
 static void fail_frame(struct aw_conn *c, enum aw_frame_io io) AW_REQUIRES(c->lock)
 {
@@ -195,11 +136,11 @@ static void fail_frame(struct aw_conn *c, enum aw_frame_io io) AW_REQUIRES(c->lo
 	case AW_FRAME_LOST:
 		fail(c, errno, strerror(errno));
 		break;
+	case AW_FRAME_INSECURE:
+		fail_secure(c);
+		break;
 	case AW_FRAME_BAD_KEY:
-		fail(c, EPROTO,
-		     has_stranger(c) ? "the peer does not speak mpa"
-				     : "the peer does not speak mpa: is its program an rdma one, "
-				       "and run by anywarp, or over another iwarp?");
+		fail(c, EPROTO, aw_conn_strange_cause(c, has_stranger(c)));
 		break;
 	case AW_FRAME_BAD_LENGTH:
 		fail(c, EPROTO, "the private data of the peer's mpa frame is over 512 bytes");
@@ -210,66 +151,18 @@ static void fail_frame(struct aw_conn *c, enum aw_frame_io io) AW_REQUIRES(c->lo
 	}
 }
 
-static void print_no_rtr(const struct aw_conn *c, char cause[CAUSE_MAX]) AW_REQUIRES(c->lock)
-{
-	char own[AW_POLICY_RTR_MAX], peer[AW_POLICY_RTR_MAX];
-
-	aw_policy_print_rtr(c->local.rtr, own);
-	aw_policy_print_rtr(c->info.result.peer_rtr, peer);
-	snprintf(cause, CAUSE_MAX,
-		 "no ready-to-receive message in common: this end sends %s, the peer takes %s: "
-		 "give both ends one in common by rtr= in --mpa (" AW_POLICY_ENV
-		 "), or leave rtr out at both",
-		 own, peer);
-}
-
-/* Writes what is wrong, and where the user can mend it how. */
-static void print_cause(const struct aw_conn *c, enum aw_setup setup, const struct mpa_frame *frame,
-			char cause[CAUSE_MAX]) AW_REQUIRES(c->lock)
-{
-	switch (setup) {
-	case AW_SETUP_REVISION:
-		snprintf(cause, CAUSE_MAX, "mpa revision %u not supported, only 1 to %u%s",
-			 frame->revision, c->local.revision,
-			 frame->revision == 2 ? ": leave revision=1 out of " AW_POLICY_ENV : "");
-		break;
-	case AW_SETUP_WRONG_KIND:
-		snprintf(
-			cause, CAUSE_MAX, "%s",
-			frame->kind == MPA_REQUEST
-				? "a request where a reply is due: both ends are initiators: one of "
-				  "the two programs has to listen"
-				: "a reply where a request is due");
-		break;
-	case AW_SETUP_NO_RTR:
-		print_no_rtr(c, cause);
-		break;
-	case AW_SETUP_IRD:
-		snprintf(cause, CAUSE_MAX,
-			 "the peer wants %u inbound reads, and this end takes %u: raise "
-			 "responder_resources here, lower initiator_depth there, or leave them "
-			 "to the programs by ird_ord=ulp in --mpa (" AW_POLICY_ENV ") here",
-			 c->info.result.peer_ord, c->local.ird);
-		break;
-	case AW_SETUP_SHORT_PD:
-	case AW_SETUP_OK:
-		snprintf(cause, CAUSE_MAX, "%s", aw_setup_text(setup));
-		break;
-	}
-}
-
 /* Fails the conn for a whole frame that is not acceptable. */
 static void fail_setup(struct aw_conn *c, enum aw_setup setup, const struct mpa_frame *frame)
 	AW_REQUIRES(c->lock)
 {
-	char cause[CAUSE_MAX];
+	char cause[AW_CONN_CAUSE_MAX];
 	int err = EPROTO;
 
 	if (setup == AW_SETUP_NO_RTR)
 		err = EOPNOTSUPP;
 	else if (setup == AW_SETUP_IRD)
 		err = ENOMEM;
-	print_cause(c, setup, frame, cause);
+	aw_conn_print_cause(c, setup, frame, cause);
 	fail(c, err, cause);
 }
 
@@ -348,14 +241,14 @@ static void step_reply(struct aw_conn *c) AW_REQUIRES(c->lock)
 		return;
 	}
 	if (aw_attempt_terminate(setup) != AW_OK)
-		aw_conn_terminate_fd(aw_conn_take_fd(c), aw_attempt_terminate(setup),
+		aw_conn_terminate_fd(aw_conn_take_fd(c), c->tls, aw_attempt_terminate(setup),
 				     frame.flags & MPA_FLAG_MARKERS);
 	fail_setup(c, setup, &frame);
 }
 
 static void step_send(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
-	enum aw_frame_io io = aw_frame_send(c->fd, &c->out);
+	enum aw_frame_io io = aw_frame_send(c->fd, c->tls, &c->out);
 
 	if (io == AW_FRAME_DONE)
 		aw_conn_set_state(c, AW_CONN_AWAIT_REPLY);
@@ -409,18 +302,59 @@ void aw_conn_learn_local(struct aw_conn *c)
 
 void aw_conn_send_early(struct aw_conn *c)
 {
-	enum aw_frame_io io = aw_frame_send(c->fd, &c->out);
+	enum aw_frame_io io = AW_FRAME_MORE;
 
+	/* A TLS handshake is left to the progress thread. */
+	if (!aw_tls_is_required())
+		io = aw_frame_send(c->fd, NULL, &c->out);
 	/* TCP has taken it: the handshake is over. Until then it takes nothing, or tells the error that there is. */
 	if (io == AW_FRAME_LOST) {
 		c->early_errno = errno;
 	} else if (c->out.done > 0) {
 		aw_conn_learn_local(c);
-		enter(c, AW_CONN_SENDING);
+		aw_conn_enter(c, AW_CONN_SENDING);
 		if (io == AW_FRAME_DONE)
-			enter(c, AW_CONN_AWAIT_REPLY);
+			aw_conn_enter(c, AW_CONN_AWAIT_REPLY);
 	}
-	aw_watch_events(&c->watch, waits[c->state].events);
+	aw_watch_events(&c->watch, aw_conn_waits[c->state].events);
+}
+
+/* True when the handshake is done. */
+static bool secure(struct aw_conn *c, bool accepts) AW_REQUIRES(c->lock)
+{
+	bool patient = is_patient(c);
+	int err = c->tls ? 0
+			 : aw_tls_create(c->fd, (const struct sockaddr *)&c->info.peer, accepts,
+					 &c->tls);
+
+	if (err) {
+		fail(c, err, err == ENOMEM ? "no memory for tls" : "tls is not set up: see above");
+		return false;
+	}
+	switch (aw_tls_handshake(c->tls)) {
+	case AW_TLS_DONE:
+		log_secured(c, accepts);
+		aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
+		return true;
+	case AW_TLS_MORE:
+		aw_watch_events(&c->watch, aw_conn_waits[c->state].events |
+						   (aw_tls_has_output(c->tls) ? EPOLLOUT : 0));
+		if (patient && !is_patient(c))
+			aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
+		return false;
+	case AW_TLS_FAILED:
+		fail_secure(c);
+		return false;
+	}
+	return false;
+}
+
+static void step_secure(struct aw_conn *c) AW_REQUIRES(c->lock)
+{
+	if (!secure(c, false))
+		return;
+	aw_conn_set_state(c, AW_CONN_SENDING);
+	step_send(c);
 }
 
 static void step_connect(struct aw_conn *c) AW_REQUIRES(c->lock)
@@ -442,6 +376,11 @@ static void step_connect(struct aw_conn *c) AW_REQUIRES(c->lock)
 	}
 	aw_conn_learn_local(c);
 	aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
+	if (aw_tls_is_required()) {
+		aw_conn_set_state(c, AW_CONN_SECURING);
+		step_secure(c);
+		return;
+	}
 	aw_conn_set_state(c, AW_CONN_SENDING);
 	step_send(c);
 }
@@ -468,6 +407,15 @@ static void step_request(struct aw_conn *c) AW_REQUIRES(c->lock)
 		aw_watch_deadline(&c->watch, aw_bounds.wait_ms);
 }
 
+/* The Request may have come with the handshake's last record. */
+static void step_hello(struct aw_conn *c) AW_REQUIRES(c->lock)
+{
+	if (!secure(c, true))
+		return;
+	aw_conn_set_state(c, AW_CONN_AWAIT_REQUEST);
+	step_request(c);
+}
+
 /*
  * The peer learns that this end lives. A socket that has no room has none for the Reply either; that is found out when the
  * program answers.
@@ -476,7 +424,7 @@ static void send_wait(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	uint8_t frame[MPA_HDR_LEN];
 	size_t len = aw_mpa_wait(frame);
-	ssize_t sent = aw_send_now(c->fd, frame, len);
+	ssize_t sent = aw_tls_or_plain_send(c->fd, c->tls, frame, len);
 
 	if (sent > 0 && (size_t)sent < len)
 		fail(c, ECONNRESET, "the peer takes no bytes: is its program stopped?");
@@ -492,15 +440,17 @@ static void step_decide(struct aw_conn *c) AW_REQUIRES(c->lock)
 /* The bytes that have come wait for the QP, and the program for as long as it likes. */
 static void quieten(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
-	aw_watch_events(&c->watch, waits[c->state].events & ~EPOLLIN);
+	aw_watch_events(&c->watch, aw_conn_waits[c->state].events & ~EPOLLIN);
 }
 
 static void (*const steps[])(struct aw_conn *c) = {
 	[AW_CONN_WAITING] = NULL,
 	[AW_CONN_CONNECTING] = step_connect,
 	[AW_CONN_REFUSED] = NULL,
+	[AW_CONN_SECURING] = step_secure,
 	[AW_CONN_SENDING] = step_send,
 	[AW_CONN_AWAIT_REPLY] = step_reply,
+	[AW_CONN_AWAIT_HELLO] = step_hello,
 	[AW_CONN_AWAIT_REQUEST] = step_request,
 	[AW_CONN_DECIDING] = step_decide,
 	[AW_CONN_READY] = quieten,
@@ -510,9 +460,13 @@ static void (*const steps[])(struct aw_conn *c) = {
 static const char *const timeout_causes[] = {
 	[AW_CONN_CONNECTING] =
 		"no answer to tcp's connect: is the host up, and the port open in its firewall?",
+	[AW_CONN_SECURING] =
+		"no answer to the tls handshake: does an rdma program listen there, run with --tls "
+		"require?",
 	[AW_CONN_SENDING] = "the peer takes no bytes: is its program stopped?",
 	[AW_CONN_AWAIT_REPLY] =
 		"no mpa reply in time: does an rdma program listen on this port, and accept?",
+	[AW_CONN_AWAIT_HELLO] = "no tls handshake in time",
 	[AW_CONN_AWAIT_REQUEST] = "no mpa request in time",
 };
 
@@ -531,9 +485,9 @@ static void step(struct aw_conn *c, uint32_t events) AW_REQUIRES(c->lock)
 		connect_again(c);
 	} else if (c->state == AW_CONN_DECIDING) {
 		send_wait(c);
-	} else if (waits[c->state].deadline && is_patient(c)) {
+	} else if (aw_conn_waits[c->state].deadline && is_patient(c)) {
 		log_waits(c);
-	} else if (waits[c->state].deadline) {
+	} else if (aw_conn_waits[c->state].deadline) {
 		fail(c, ETIMEDOUT, timeout_causes[c->state]);
 	}
 }

@@ -4,15 +4,20 @@
 // state          end      meaning                                     next
 // WAITING        active   an earlier connection to the peer goes      CONNECTING
 //                         first, for 256 ms at most
-// CONNECTING     active   TCP's handshake is under way                SENDING, REFUSED
+// CONNECTING     active   TCP's handshake is under way                SENDING, REFUSED,
+//                                                                     SECURING
 // REFUSED        active   nobody listened; a pause of 1 to 64 ms,     CONNECTING
 //                         127 ms in all
+// SECURING       active   where TLS is required: its handshake,       SENDING
+//                         within 10 s
 // SENDING        active   the socket has not taken all of the         AWAIT_REPLY
 //                         Request
 // AWAIT_REPLY    active   the Reply is due within 10 s (see below),   READY
 //                         10 s more with each wait of the peer
 // READY          active   the peer accepted; the QP may take the      OVER
 //                         socket
+// AWAIT_HELLO    passive  where TLS is required: its handshake,       AWAIT_REQUEST
+//                         within 10 s
 // AWAIT_REQUEST  passive  the Request is due within 10 s (see below)  DECIDING
 // DECIDING       passive  the program has the Request; no deadline,   OVER
 //                         but a wait for the peer every 5 s
@@ -20,7 +25,7 @@
 //                         the QP
 //
 // Every state but REFUSED and READY also goes to OVER by a failure. On a socket that the program
-// supplied, the 10 s begin with the frame's first byte. Over loopback TCP's handshake is over when
+// supplied, the 10 s begin with the peer's first byte. Over loopback TCP's handshake is over when
 // connect returns, so the Request leaves in the caller's thread. Start-up events are queued within
 // a handler and reported when it has returned (aw_watch_after), because the program that they wake
 // wants the locks that the handler holds.
@@ -31,14 +36,17 @@
 #include "core/turn.h"
 #include "net/conn/conn.h"
 #include "net/conn/frame.h"
+#include "net/tls/tls.h"
 #include "wire/error.h"
 
 enum aw_conn_state {
 	AW_CONN_WAITING, /* initiator: another conn to the peer connects first (net/conn/order.h) */
 	AW_CONN_CONNECTING, /* initiator: TCP's handshake is under way */
 	AW_CONN_REFUSED, /* initiator: nobody listened; a pause before the next try */
+	AW_CONN_SECURING, /* initiator: TLS's handshake is under way */
 	AW_CONN_SENDING, /* initiator: the socket has not taken all of the Request */
 	AW_CONN_AWAIT_REPLY,
+	AW_CONN_AWAIT_HELLO, /* responder: TLS's handshake is under way */
 	AW_CONN_AWAIT_REQUEST,
 	AW_CONN_DECIDING, /* responder: the program has the Request */
 	AW_CONN_READY, /* initiator: accepted; the QP may have the socket */
@@ -60,6 +68,7 @@ struct aw_conn {
 	uint32_t waits; /* that were sent or received */
 	struct aw_turn turn; /* guarded by net/conn/order.c's lock */
 	int fd; /* -1: given away or closed */
+	struct aw_tls *tls; /* of fd, until a QP has both; or NULL */
 	struct aw_frame_buf in; /* the peer's frame; info.result.pd points into it */
 	struct aw_frame_buf out;
 	int early_errno; /* CONNECTING: TCP's error, as the caller's thread was told: the progress thread reports it */
@@ -78,6 +87,20 @@ void aw_conn_on_watch(struct aw_watch *w, uint32_t events);
 /* Called once, after connect: sends the Request if TCP's handshake is over. The watch waits for what comes next. */
 void aw_conn_send_early(struct aw_conn *conn) AW_REQUIRES(conn->lock);
 
+/*
+ * The events that the progress thread waits for in each state, and whether the deadline runs. A socket that is about
+ * to pass to a QP keeps the events that it has: bytes behind the peer's frame are rare.
+ */
+struct aw_conn_wait {
+	uint32_t events;
+	bool deadline;
+};
+
+extern const struct aw_conn_wait aw_conn_waits[];
+
+/* Changes the state alone. */
+void aw_conn_enter(struct aw_conn *conn, enum aw_conn_state next) AW_REQUIRES(conn->lock);
+
 /* Changes the state, and the events that the progress thread waits for. */
 void aw_conn_set_state(struct aw_conn *conn, enum aw_conn_state next) AW_REQUIRES(conn->lock);
 
@@ -93,7 +116,7 @@ int aw_conn_pass_fd(struct aw_conn *conn, bool *watched) AW_REQUIRES(conn->lock)
 /* Sends a FIN, even where the child of a fork holds the socket too, and closes the socket. */
 void aw_conn_close_fd(int fd);
 
-/* Sends a Terminate as the stream's first FPDU, then closes the socket. */
-void aw_conn_terminate_fd(int fd, enum aw_error error, bool markers);
+/* Sends a Terminate as the stream's first FPDU, through the session if there is one, then closes the socket. */
+void aw_conn_terminate_fd(int fd, struct aw_tls *tls, enum aw_error error, bool markers);
 
 #endif

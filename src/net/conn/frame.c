@@ -2,18 +2,20 @@
 // MPA start-up frames over a non-blocking socket.
 #include "net/conn/frame.h"
 
-#include "net/base/io_now.h"
-
 #include <errno.h>
-#include <sys/socket.h>
 
-static enum aw_frame_io failed(void)
+static enum aw_frame_io failed(const struct aw_tls *tls)
 {
-	return errno == EAGAIN || errno == EINTR ? AW_FRAME_MORE : AW_FRAME_LOST;
+	if (errno == EAGAIN || errno == EINTR)
+		return AW_FRAME_MORE;
+	return tls && *aw_tls_cause(tls) ? AW_FRAME_INSECURE : AW_FRAME_LOST;
 }
 
-enum aw_frame_io aw_frame_recv(int fd, struct aw_frame_buf *in, struct mpa_frame *frame)
+enum aw_frame_io aw_frame_recv(int fd, struct aw_tls *tls, struct aw_frame_buf *in,
+			       struct mpa_frame *frame)
 {
+	if (tls)
+		aw_tls_begin_turn(tls);
 	for (;;) {
 		size_t want;
 		ssize_t n;
@@ -28,22 +30,23 @@ enum aw_frame_io aw_frame_recv(int fd, struct aw_frame_buf *in, struct mpa_frame
 		case MPA_PARSE_MORE:
 			break;
 		}
-		n = aw_recv_now(fd, in->octets + in->done, want - in->done, 0);
+		n = aw_tls_or_plain_recv(fd, tls, in->octets + in->done, want - in->done);
 		if (n == 0)
 			return AW_FRAME_CLOSED;
 		if (n < 0)
-			return failed();
+			return failed(tls);
 		in->done += (size_t)n;
 	}
 }
 
-enum aw_frame_io aw_frame_send(int fd, struct aw_frame_buf *out)
+enum aw_frame_io aw_frame_send(int fd, struct aw_tls *tls, struct aw_frame_buf *out)
 {
 	while (out->done < out->len) {
-		ssize_t n = aw_send_now(fd, out->octets + out->done, out->len - out->done);
+		ssize_t n = aw_tls_or_plain_send(fd, tls, out->octets + out->done,
+						 out->len - out->done);
 
 		if (n < 0)
-			return failed();
+			return failed(tls);
 		out->done += (size_t)n;
 	}
 	return AW_FRAME_DONE;

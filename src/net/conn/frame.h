@@ -4,6 +4,7 @@
 #ifndef NET_FRAME_H
 #define NET_FRAME_H
 
+#include "net/tls/tls.h"
 #include "wire/mpa.h"
 
 #include <stddef.h>
@@ -19,12 +20,14 @@ enum aw_frame_io {
 	AW_FRAME_MORE, /* the socket has no more bytes now, or takes no more */
 	AW_FRAME_CLOSED, /* FIN before the frame's end */
 	AW_FRAME_LOST, /* the socket failed: errno */
+	AW_FRAME_INSECURE, /* the TLS session is over (aw_tls_cause): errno */
 	AW_FRAME_BAD_KEY, /* not MPA */
 	AW_FRAME_BAD_LENGTH, /* RFC 5044 7.1.1: private data over 512 octets */
 };
 
-/* frame is written on DONE and borrows from in. */
-enum aw_frame_io aw_frame_recv(int fd, struct aw_frame_buf *in, struct mpa_frame *frame);
-enum aw_frame_io aw_frame_send(int fd, struct aw_frame_buf *out);
+/* tls: the socket's session, or NULL. frame is written on DONE and borrows from in. */
+enum aw_frame_io aw_frame_recv(int fd, struct aw_tls *tls, struct aw_frame_buf *in,
+			       struct mpa_frame *frame);
+enum aw_frame_io aw_frame_send(int fd, struct aw_tls *tls, struct aw_frame_buf *out);
 
 #endif

@@ -12,6 +12,7 @@
 #include "net/base/io_now.h"
 #include "net/progress/engine.h"
 #include "net/stat/stat.h"
+#include "net/tls/context.h"
 #include "ring/lock.h"
 
 #include <assert.h>
@@ -474,11 +475,11 @@ static int begin(struct aw_listener *l, struct aw_listener **out)
 int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw_conn_fn *fn,
 		       void *arg, struct aw_listener **out)
 {
-	struct aw_listener *l = create(fd, local, fn, arg);
-	int err;
+	int err = aw_tls_check();
+	struct aw_listener *l = err ? NULL : create(fd, local, fn, arg);
 
 	if (!l)
-		return ENOMEM;
+		return err ? err : ENOMEM;
 	/* Accepted sockets inherit these options. */
 	aw_conn_set_options(fd);
 	err = listen(fd, backlog) == 0 ? 0 : errno;
@@ -496,10 +497,13 @@ int aw_listener_create(int fd, int backlog, const struct aw_mpa_local *local, aw
 int aw_listener_create_given(const struct aw_mpa_local *local, aw_conn_fn *fn, void *arg,
 			     struct aw_listener **out)
 {
-	struct aw_listener *l = create(-1, local, fn, arg);
-	int err = l ? begin(l, out) : ENOMEM;
+	int err = aw_tls_check();
+	struct aw_listener *l = err ? NULL : create(-1, local, fn, arg);
 
-	if (err && l)
+	if (!l)
+		return err ? err : ENOMEM;
+	err = begin(l, out);
+	if (err)
 		discard(l);
 	return err;
 }

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "net/qp/cq_qps.h"
 #include "net/qp/stat_qp.h"
+#include "net/tls/tls.h"
 
 #include <stdatomic.h>
 
@@ -13,8 +14,10 @@ static void show_path(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	bool memory = !qp->in->is_socket && !qp->out->is_socket;
 
 	aw_stat_write_path(qp);
+	const char *socket = qp->tls ? "tls" : "tcp";
+
 	if ((memory || !qp->ring) && aw_log_level() >= AW_LOG_INFO)
-		aw_log(AW_LOG_INFO, "qp 0x%x path %s", qp->qpn, memory ? "memory" : "tcp");
+		aw_log(AW_LOG_INFO, "qp 0x%x path %s", qp->qpn, memory ? "memory" : socket);
 }
 
 static void count(struct aw_uqp *qp, uint32_t change)
@@ -60,4 +63,11 @@ void aw_carrier_end(struct aw_uqp *qp, bool forgets)
 		aw_duplex_leave(&qp->ring->duplex);
 	aw_host_ring_free(qp->ring);
 	qp->ring = NULL;
+	/* In the child of a fork the session stays: a lock of OpenSSL's may be taken for ever. */
+	if (qp->tls && !forgets) {
+		if (!qp->reset_seen)
+			(void)aw_tls_finish(qp->tls);
+		aw_tls_free(qp->tls);
+	}
+	qp->tls = NULL;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A carrier moves a stream's bytes between two QPs: over the TCP socket, or through memory that two
-// processes of one host share, where the socket carries only wakes and the end of the stream. Each
-// stream begins over TCP. A move into memory (net/qp/move.h) changes the carrier of each direction
+// A carrier moves a stream's bytes between two QPs: over the TCP socket, there as TLS's records, or through memory that
+// two processes of one host share, where the socket carries only wakes and the end of the stream. Each
+// stream begins over TCP, and one with TLS stays there. A move into memory (net/qp/move.h) changes the carrier of each direction
 // once, so that for a moment the two directions may have different ones.
 //
 // The core sees FPDUs in either case. It writes those for memory where the peer reads them, so that each payload is copied once. It gives the messages of a move to the driver (qp->move) and
@@ -66,11 +66,12 @@ struct aw_carrier {
 	uint32_t (*polled)(struct aw_uqp *qp);
 	uint32_t (*taken_back)(struct aw_uqp *qp);
 
-	/* The carrier that a direction changes to when it moves into memory; NULL: it has moved. */
+	/* The carrier that a direction changes to when it moves into memory; NULL: it has moved, or never moves. */
 	const struct aw_carrier *moved;
 };
 
 extern const struct aw_carrier aw_carrier_tcp;
+extern const struct aw_carrier aw_carrier_tls;
 extern const struct aw_carrier aw_carrier_host;
 
 /* The stream begins, over its socket. */

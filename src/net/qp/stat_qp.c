@@ -32,6 +32,8 @@ void aw_stat_write_path(const struct aw_uqp *qp)
 		path = AW_STAT_PATH_NONE;
 	else if (!qp->in->is_socket && !qp->out->is_socket)
 		path = AW_STAT_PATH_MEMORY;
+	else if (qp->tls)
+		path = AW_STAT_PATH_TLS;
 	aw_stat_set16(&qp->stat->qp.path, path);
 }
 

@@ -109,6 +109,7 @@ struct aw_uqp_watch;
 struct aw_varied;
 struct aw_carrier;
 struct aw_host_ring;
+struct aw_tls;
 
 /* The epoll set that the pipe of the bells is in. */
 enum aw_bell_set {
@@ -154,6 +155,7 @@ struct aw_uqp {
 			*watch; /* of fd, on the heap: it may outlive the QP by a moment */
 		uint32_t listens_for; /* epoll events to wait for now, in every set that fd is in */
 		const struct aw_carrier *in, *out; /* of its directions (net/qp/carrier.h) */
+		struct aw_tls *tls; /* the session over fd, or NULL */
 		struct aw_host_ring *ring; /* the memory shared with the peer, or NULL */
 		struct aw_move move; /* into it */
 		struct aw_uqp_watch
@@ -298,6 +300,7 @@ struct aw_uqp_socket {
 	void *arg;
 	const struct sockaddr_storage *peer; /* NULL: asked of fd */
 	bool watched; /* fd is in the progress thread's epoll set (aw_watch_pass_fd) */
+	struct aw_tls *tls; /* its session, which the QP owns on success, too; or NULL */
 };
 
 /*

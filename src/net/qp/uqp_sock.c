@@ -158,6 +158,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	qp->core.keeps = qp->by_rc && qp->peer_keeps && !qp->attr.uc;
 	qp->core.copies = false;
 	aw_qp_start(&qp->core, stream);
+	qp->tls = to->tls;
 	qp->in = qp->out = aw_varied_carrier(qp);
 	aw_carrier_begin(qp);
 	aw_move_begin(qp);

@@ -40,7 +40,7 @@ struct aw_varied {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct aw_ops varied_ops;
-static struct aw_carrier varied_tcp, varied_host;
+static struct aw_carrier varied_tcp, varied_tls, varied_host;
 
 static void shuffle_pieces(struct aw_rng *rng, struct aw_varied_piece *pieces, uint32_t count)
 {
@@ -233,6 +233,11 @@ static void receive_tcp(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
 	take_turn(qp, &aw_carrier_tcp, polled);
 }
 
+static void receive_tls(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
+{
+	take_turn(qp, &aw_carrier_tls, polled);
+}
+
 static void receive_host(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
 {
 	take_turn(qp, &aw_carrier_host, polled);
@@ -253,6 +258,8 @@ static void make_tables(void)
 	varied_tcp = aw_carrier_tcp;
 	varied_tcp.receive = receive_tcp;
 	varied_tcp.moved = &varied_host;
+	varied_tls = aw_carrier_tls;
+	varied_tls.receive = receive_tls;
 }
 
 int aw_varied_create(struct aw_varied **varied)
@@ -282,6 +289,8 @@ const struct aw_ops *aw_varied_ops(const struct aw_uqp *qp)
 
 const struct aw_carrier *aw_varied_carrier(const struct aw_uqp *qp)
 {
+	if (qp->tls)
+		return qp->varied ? &varied_tls : &aw_carrier_tls;
 	return qp->varied ? &varied_tcp : &aw_carrier_tcp;
 }
 

@@ -6,6 +6,7 @@
 #include "net/base/io_now.h"
 #include "net/roce/qpn.h"
 #include "net/roce/rc_impl.h"
+#include "net/tls/tls_env.h"
 #include "ring/lock.h"
 
 #include <errno.h>
@@ -300,8 +301,10 @@ static int attach_mirror(struct aw_rc *rc, int fd) AW_REQUIRES(rc->lock)
 static void join_self(struct aw_rc *rc)
 {
 	int fd = -1;
-	int err = open_mirror(&rc->told.pair.local, &fd);
+	int err = aw_tls_refuse("a qp that is its own peer");
 
+	if (!err)
+		err = open_mirror(&rc->told.pair.local, &fd);
 	if (!err) {
 		err = attach_mirror(rc, fd);
 		if (err)

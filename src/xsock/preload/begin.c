@@ -2,8 +2,10 @@
 // The library's beginning. It is linked with -z initfirst: this constructor runs before those of all other libraries and
 // before the program's .preinit_array, each of which may use a socket. Then libc's own constructors have not run either.
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/runtime.h"
+#include "base/setting.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
@@ -24,6 +26,22 @@ const struct aw_fdtab_hooks aw_fdtab_hooks = {
 /* The thread sanitizer's runtime, where it is linked into the program: it is to be called before it sees another call. */
 void __tsan_init(void) __attribute__((weak));
 
+/*
+ * A program whose sockets would look protected, and are not, does not begin. libc is not ready for a log here, or for
+ * exit(3).
+ */
+static void refuse_tls(void)
+{
+	static const char words[] =
+		"anywarp: there is no TLS for sockets programs yet, and ANYWARP_TLS asks for it: unset it "
+		"to run the program unprotected\n";
+
+	if (!aw_setting_wants_tls())
+		return;
+	(void)!write(STDERR_FILENO, words, sizeof(words) - 1);
+	_exit(125);
+}
+
 __attribute__((constructor(101))) static void begin_library(int argc, char **argv, char **env)
 {
 	(void)argc;
@@ -36,6 +54,7 @@ __attribute__((constructor(101))) static void begin_library(int argc, char **arg
 	if (!program_invocation_name[0] && argv[0])
 		program_invocation_name = argv[0];
 
+	refuse_tls();
 	aw_runtime_leave();
 	aw_fdtab_watch_forks();
 	aw_spawn_find_proxy();

@@ -2,12 +2,15 @@
 // rsocket, rshutdown, rclose.
 #include "xsock/rsockets/rs_socket.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <rdma/rsocket.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "base/setting.h"
 #include "xsock/rsockets/rs_config.h"
 #include "xsock/rsockets/rs_listen.h"
 #include "xsock/rsockets/rs_service.h"
@@ -168,6 +171,12 @@ int rsocket(int domain, int type, int protocol)
 	    (protocol && protocol != (datagram ? IPPROTO_UDP : IPPROTO_TCP)))
 		return (int)aw_rs_result(-ENOTSUP);
 
+	if (datagram && aw_setting_wants_tls()) {
+		aw_log(AW_LOG_ERROR,
+		       "rsocket: SOCK_DGRAM refused: TLS cannot protect it, and ANYWARP_TLS is require: "
+		       "use SOCK_STREAM, or run the program without --tls require");
+		return (int)aw_rs_result(-EOPNOTSUPP);
+	}
 	rs = aw_rs_create(domain, aw_rs_config_options());
 	if (!rs)
 		return (int)aw_rs_result(-ENOMEM);

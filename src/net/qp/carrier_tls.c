@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The stream over its TCP socket, as records of TLS (net/tls/tls.h). A batch becomes records of up to 16 KiB, and a piece
+// counts as sent once its records have left. A turn gives all that it has opened to the core, so bytes wait in the session
+// only while the core takes none; then EPOLLOUT, which a socket with room has, brings the next turn.
+//
+// The stream's end is the peer's close_notify. A FIN without it counts as a reset, since anybody between the two ends can
+// make one.
+#include "net/qp/carrier.h"
+
+#include "base/log.h"
+#include "net/base/io_now.h"
+#include "net/base/probe.h"
+#include "net/mem/guard.h"
+#include "net/mem/pool.h"
+#include "net/qp/rnr.h"
+#include "net/qp/uqp_sock.h"
+#include "net/tls/tls.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#define GATHER_BYTES 16384 /* RFC 8446 5.1: a record's most */
+#define FILLS_MAX 16 /* of a stage in a turn: more than a turn's reads bring */
+
+/* A piece in the batch's own arena stays mapped and unchanged, so it is not copied before it is sealed. */
+static bool is_own(const struct aw_uqp *qp, const struct aw_iov *iov) AW_REQUIRES(qp->lock)
+{
+	return (uintptr_t)iov->base - (uintptr_t)qp->batch->arena < sizeof(qp->batch->arena);
+}
+
+/*
+ * Collects the next pieces, from done bytes on, so that they share a record. Returns the bytes; 0: the program's memory is
+ * unmapped.
+ */
+static size_t gather(const struct aw_uqp *qp, const struct aw_iov *iov, size_t count, size_t done,
+		     uint8_t to[GATHER_BYTES]) AW_REQUIRES(qp->lock)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < count && len < GATHER_BYTES; i++, done = 0) {
+		size_t n = iov[i].len - done;
+
+		if (n > GATHER_BYTES - len)
+			n = GATHER_BYTES - len;
+		if (is_own(qp, &iov[i]))
+			memcpy(to + len, (const uint8_t *)iov[i].base + done, n);
+		else if (!aw_guard_gather(to + len, (const uint8_t *)iov[i].base + done, n))
+			break;
+		len += n;
+	}
+	return len;
+}
+
+/* Sends a part of the pieces, the first of which begins behind done bytes. As sendmsg(2). */
+static ssize_t send_some(struct aw_uqp *qp, const struct aw_iov *iov, size_t count, size_t done)
+	AW_REQUIRES(qp->lock)
+{
+	uint8_t together[GATHER_BYTES];
+	size_t len = iov->len - done;
+
+	if (is_own(qp, iov) && (count == 1 || len >= GATHER_BYTES))
+		return aw_tls_send(qp->tls, (const uint8_t *)iov->base + done, len);
+	len = gather(qp, iov, count, done, together);
+	if (len == 0) {
+		errno = EFAULT;
+		return -1;
+	}
+	return aw_tls_send(qp->tls, together, len);
+}
+
+static ssize_t send_records(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
+	AW_REQUIRES(qp->lock)
+{
+	size_t sent = 0, done = 0;
+	ssize_t n = 0;
+
+	while (count > 0 && (n = send_some(qp, iov, count, done)) >= 0) {
+		sent += (size_t)n;
+		done += (size_t)n;
+		while (count > 0 && done >= iov->len) {
+			done -= iov->len;
+			iov++;
+			count--;
+		}
+	}
+	return sent > 0 ? (ssize_t)sent : n;
+}
+
+/* After the last piece this also sends what the session itself has to say, and then the FIN that waits for that. */
+static bool has_room(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	if (aw_poll_now(qp->fd, POLLOUT) == 0 || !aw_tls_flush(qp->tls))
+		return false;
+	if (qp->ending.fin_sent)
+		shutdown(qp->fd, SHUT_WR);
+	return true;
+}
+
+static uint32_t segment_size(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	return aw_uqp_segment_size(qp->fd);
+}
+
+static void lose(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	aw_log(aw_log_has_room() ? AW_LOG_WARN : AW_LOG_INFO, "qp 0x%x: stream lost cause %s",
+	       qp->qpn, aw_tls_cause(qp->tls));
+	aw_uqp_stream_lost(qp);
+}
+
+/* Opens records into the stage. True when another call may find more. */
+static bool fill(struct aw_uqp *qp, struct aw_stage *stage) AW_REQUIRES(qp->lock)
+{
+	size_t before = stage->len;
+	ssize_t n = 1;
+
+	while (stage->len < stage->size &&
+	       (n = aw_tls_recv(qp->tls, stage->buf + stage->len, stage->size - stage->len)) > 0)
+		stage->len += (size_t)n;
+	int err = errno;
+
+	if (stage->len > before) {
+		aw_probe_receive(qp->qpn, stage->len - before);
+		aw_uqp_use(qp, stage);
+	}
+	if (n > 0)
+		return stage->len < stage->size;
+	if (n == 0)
+		aw_uqp_peer_closed(qp, stage->len);
+	else if (err != EAGAIN)
+		lose(qp);
+	return false;
+}
+
+static void receive(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
+{
+	struct aw_stage *stage = aw_uqp_take_stage(qp);
+
+	(void)polled;
+	if (!stage)
+		return;
+	if (aw_qp_has_waiting(&qp->core))
+		aw_uqp_retry_held(qp, stage);
+	aw_tls_begin_turn(qp->tls);
+	for (int i = 0; i < FILLS_MAX && aw_uqp_may_read(qp) && fill(qp, stage); i++)
+		;
+	aw_uqp_leave_stage(qp, stage);
+	/* An answer to the peer's key update: the next turn sends what the socket does not take. */
+	if (aw_tls_has_output(qp->tls) && !aw_tls_flush(qp->tls))
+		qp->tx_blocked = true;
+}
+
+static bool is_reset(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	return aw_poll_now(qp->fd, 0) != 0;
+}
+
+static bool has_ended(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	return aw_poll_now(qp->fd, POLLRDHUP) != 0;
+}
+
+static bool has_taken_all(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	int unacknowledged = 1;
+
+	return !aw_tls_has_output(qp->tls) && ioctl(qp->fd, SIOCOUTQ, &unacknowledged) == 0 &&
+	       unacknowledged == 0;
+}
+
+static void finish(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	if (aw_tls_finish(qp->tls))
+		shutdown(qp->fd, SHUT_WR);
+	else
+		qp->tx_blocked = true;
+}
+
+static uint32_t listens_for(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	bool reads = !qp->core.peer_closed && !aw_rnr_stops_reading(qp);
+	bool again = reads && aw_tls_has_input(qp->tls);
+
+	if (qp->starved)
+		return 0;
+	return (reads ? EPOLLIN : 0) | (qp->tx_blocked || again ? EPOLLOUT : 0);
+}
+
+const struct aw_carrier aw_carrier_tls = {
+	.is_socket = true,
+	.send = send_records,
+	.has_room = has_room,
+	.segment_size = segment_size,
+	.receive = receive,
+	.is_reset = is_reset,
+	.has_ended = has_ended,
+	.has_taken_all = has_taken_all,
+	.finish = finish,
+	.listens_for = listens_for,
+};

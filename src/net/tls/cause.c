@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "net/tls/cause.h"
+
+#include "base/array.h"
+#include "net/tls/openssl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define RECORD_ALERT 21 /* RFC 8446 5.1 */
+#define RECORD_HANDSHAKE 22
+
+/* The alerts of RFC 8446 6 by which a peer says what one of the two ends can mend. */
+static const struct {
+	int number;
+	const char *text;
+} alerts[] = {
+	{ 42,
+	  "bad certificate: it does not have the name or address that the peer wants: make one with that "
+	  "subjectAltName, or give the peer's program --tls-name" },
+	{ 43, "unsupported certificate: make one for both clientAuth and serverAuth" },
+	{ 44, "certificate revoked: renew it here" },
+	{ 45, "certificate expired: renew it here" },
+	{ 46, "certificate unknown: see the log of the peer's program" },
+	{ 48, "unknown ca: the peer's --tls-ca has not issued this end's certificate" },
+	{ 70, "protocol version: the peer does not speak tls 1.3" },
+	{ 116, "certificate required: the peer wants one of this end, and got none" },
+	{ SSL_AD_NO_APPLICATION_PROTOCOL,
+	  "no application protocol: the peer's program is no rdma one of anywarp" },
+};
+
+/* The results of a verification that a user can mend (X509_V_ERR_...). */
+static const struct {
+	long result;
+	const char *remedy;
+} results[] = {
+	{ 9, "look at the clocks of both hosts" },
+	{ 10, "renew it there, and look at the clock here" },
+	{ 18, "name the ca that issued it by --tls-ca here" },
+	{ 19, "name the ca that issued it by --tls-ca here" },
+	{ 20, "name the ca that issued it by --tls-ca here" },
+	{ 21, "name the ca that issued it by --tls-ca here" },
+	{ 26, "make one for both clientAuth and serverAuth there" },
+	{ 62,
+	  "make one with the name of --tls-name as subjectAltName there, or correct --tls-name here" },
+	{ 64,
+	  "make one with that address as subjectAltName there, or give its name by --tls-name here" },
+};
+
+static const char *alert_text(int reason)
+{
+	for (size_t i = 0; i < ARRAY_LEN(alerts); i++)
+		if (reason == SSL_AD_REASON_OFFSET + alerts[i].number)
+			return alerts[i].text;
+	return NULL;
+}
+
+static const char *remedy_of(long result)
+{
+	for (size_t i = 0; i < ARRAY_LEN(results); i++)
+		if (result == results[i].result)
+			return results[i].remedy;
+	return "see docs/tls.md for one that does";
+}
+
+static bool is_mpa(const struct aw_tls_end *end)
+{
+	return end->first_len >= 4 && memcmp(end->first, "MPA ", 4) == 0;
+}
+
+static bool is_tls(const struct aw_tls_end *end)
+{
+	return end->first_len > 0 &&
+	       (end->first[0] == RECORD_ALERT || end->first[0] == RECORD_HANDSHAKE);
+}
+
+static void explain_cut(const struct aw_tls_end *end, char *cause, size_t max)
+{
+	if (end->secured)
+		snprintf(cause, max,
+			 "the stream ended without tls's close_notify: the peer was killed, or the "
+			 "stream was cut on the way");
+	else if (is_tls(end))
+		snprintf(cause, max,
+			 "the peer closed in the middle of the tls handshake: see its log");
+	else
+		snprintf(
+			cause, max,
+			"the peer closed without a tls record: does its program run with --tls require?");
+}
+
+/* A stream that is no TLS from its first byte on. */
+static void explain_strange(const struct aw_tls_end *end, char *cause, size_t max)
+{
+	if (is_mpa(end))
+		snprintf(
+			cause, max,
+			"the peer speaks mpa without tls: run its program with --tls require, or this one "
+			"without");
+	else
+		snprintf(
+			cause, max,
+			"the peer speaks neither tls nor mpa: is its program an rdma one, and run by anywarp?");
+}
+
+void aw_tls_explain(const struct aw_tls_end *end, char *cause, size_t max)
+{
+	bool is_alert = end->reason >= SSL_AD_REASON_OFFSET &&
+			end->reason < SSL_AD_REASON_OFFSET + 256;
+	const char *alert = is_alert ? alert_text(end->reason) : NULL;
+
+	if (alert)
+		snprintf(cause, max, "the peer's tls alert: %s", alert);
+	else if (end->io_errno)
+		snprintf(cause, max, "%s", strerror(end->io_errno));
+	else if (end->cut)
+		explain_cut(end, cause, max);
+	else if (!end->secured && end->first_len > 0 && !is_tls(end))
+		explain_strange(end, cause, max);
+	else if (end->reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
+		snprintf(cause, max, "the peer's certificate is refused: %s: %s", end->verify_text,
+			 remedy_of(end->verify));
+	else if (end->reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE)
+		snprintf(
+			cause, max,
+			"the peer has no certificate: run its program with --tls-cert and --tls-key");
+	else if (end->reason == SSL_R_UNSUPPORTED_PROTOCOL)
+		snprintf(cause, max, "the peer does not speak tls 1.3");
+	else
+		snprintf(cause, max, "tls: %s%s", end->reason_text ? end->reason_text : "failed",
+			 is_alert ? " (the peer's alert)" : "");
+}

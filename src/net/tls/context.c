@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "net/tls/context.h"
+
+#include "base/log.h"
+#include "net/base/fork.h"
+#include "net/tls/tls.h"
+#include "ring/lock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READ_BUFFER (5u * (16384 + 256)) /* one read of the socket takes several records */
+#define FILES 3 /* certificate, key, CA */
+
+/* By which a renewed file is known. */
+struct stamp {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec written;
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int check_err;
+
+static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
+static SSL_CTX *current AW_GUARDED_BY(lock);
+static struct stamp stamps[FILES] AW_GUARDED_BY(lock); /* of the last try */
+
+static const unsigned char alpn[] = "\x0b" AW_TLS_ALPN;
+_Static_assert(sizeof(AW_TLS_ALPN) - 1 == 0x0b, "the first byte is the name's length");
+
+static int refuse_password(char *buf, int size, int rwflag, void *arg)
+{
+	(void)buf, (void)size, (void)rwflag, (void)arg;
+	return 0;
+}
+
+/* Responder. RFC 7301 3.2: a client without the protocol gets the alert no_application_protocol. */
+static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *len,
+		       const unsigned char *in, unsigned int in_len, void *arg)
+{
+	(void)ssl, (void)arg;
+	for (unsigned int at = 0; at < in_len && in[at] < in_len - at; at += in[at] + 1u) {
+		if (in[at] != alpn[0] || memcmp(in + at + 1, alpn + 1, alpn[0]) != 0)
+			continue;
+		*out = in + at + 1;
+		*len = in[at];
+		return SSL_TLSEXT_ERR_OK;
+	}
+	return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+/* A client that names no protocol at all is told the same; OpenSSL would let it in. */
+static int check_hello(SSL *ssl, int *alert, void *arg)
+{
+	const unsigned char *found;
+	size_t len;
+
+	(void)arg;
+	if (aw_openssl.SSL_client_hello_get0_ext(
+		    ssl, TLSEXT_TYPE_application_layer_protocol_negotiation, &found, &len) == 1)
+		return SSL_CLIENT_HELLO_SUCCESS;
+	*alert = SSL_AD_NO_APPLICATION_PROTOCOL;
+	return SSL_CLIENT_HELLO_ERROR;
+}
+
+/* TLS 1.3 alone, both ends with certificates. No tickets: a session begins anew, with the certificates of now. */
+static bool set_rules(SSL_CTX *ctx)
+{
+	const struct aw_openssl *o = &aw_openssl;
+
+	o->SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+	o->SSL_CTX_set_default_passwd_cb(ctx, refuse_password);
+	o->SSL_CTX_set_alpn_select_cb(ctx, select_alpn, NULL);
+	o->SSL_CTX_set_client_hello_cb(ctx, check_hello, NULL);
+	o->SSL_CTX_set_default_read_buffer_len(ctx, READ_BUFFER);
+	o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_READ_AHEAD, 1, NULL);
+	o->SSL_CTX_ctrl(ctx, SSL_CTRL_MODE, SSL_MODE_RELEASE_BUFFERS, NULL);
+	o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_SESS_CACHE_MODE, 0, NULL);
+	return o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION, NULL) == 1 &&
+	       o->SSL_CTX_set_num_tickets(ctx, 0) == 1 &&
+	       o->SSL_CTX_set_alpn_protos(ctx, alpn, sizeof(alpn) - 1) == 0;
+}
+
+/* False, with the reason why OpenSSL does not take the file. */
+static bool refuse_file(const char *variable, const char *file, const char *remedy,
+			char why[AW_TLS_CONTEXT_WHY_MAX])
+{
+	const char *reason = aw_openssl.ERR_reason_error_string(aw_openssl.ERR_peek_error());
+
+	if (access(file, R_OK) != 0)
+		reason = strerror(errno);
+	snprintf(why, AW_TLS_CONTEXT_WHY_MAX, "%s is '%s': %s: %s", variable, file,
+		 reason ? reason : "not understood", remedy);
+	aw_openssl.ERR_clear_error();
+	return false;
+}
+
+static bool read_files(SSL_CTX *ctx, const struct aw_tls_settings *from,
+		       char why[AW_TLS_CONTEXT_WHY_MAX])
+{
+	const struct aw_openssl *o = &aw_openssl;
+
+	if (o->SSL_CTX_use_certificate_chain_file(ctx, from->cert) != 1)
+		return refuse_file(AW_TLS_CERT_ENV, from->cert,
+				   "it must be a readable PEM file with this end's certificate",
+				   why);
+	if (o->SSL_CTX_use_PrivateKey_file(ctx, from->key, SSL_FILETYPE_PEM) != 1)
+		return refuse_file(
+			AW_TLS_KEY_ENV, from->key,
+			"it must be a readable PEM file with the key of the certificate, "
+			"without a passphrase",
+			why);
+	if (o->SSL_CTX_check_private_key(ctx) != 1)
+		return refuse_file(AW_TLS_KEY_ENV, from->key,
+				   "it must be the key of the certificate in " AW_TLS_CERT_ENV,
+				   why);
+	if (o->SSL_CTX_load_verify_file(ctx, from->ca) != 1)
+		return refuse_file(AW_TLS_CA_ENV, from->ca,
+				   "it must be a readable PEM file with the CA's certificate", why);
+	return true;
+}
+
+bool aw_tls_context_make(const struct aw_tls_settings *from, SSL_CTX **made,
+			 char why[AW_TLS_CONTEXT_WHY_MAX])
+{
+	SSL_CTX *ctx;
+
+	aw_openssl.ERR_clear_error();
+	ctx = aw_openssl.SSL_CTX_new(aw_openssl.TLS_method());
+	if (!ctx || !set_rules(ctx)) {
+		snprintf(why, AW_TLS_CONTEXT_WHY_MAX,
+			 "OpenSSL has no TLS 1.3, by its openssl.cnf, or no memory");
+	} else if (read_files(ctx, from, why)) {
+		*made = ctx;
+		return true;
+	}
+	aw_openssl.SSL_CTX_free(ctx);
+	return false;
+}
+
+/* Writes the stamps of the files, zero for one that is not there. */
+static void look(const struct aw_tls_settings *at, struct stamp seen[FILES])
+{
+	const char *const files[FILES] = { at->cert, at->key, at->ca };
+	struct stat st;
+
+	memset(seen, 0, FILES * sizeof(*seen));
+	for (size_t i = 0; i < FILES; i++) {
+		if (stat(files[i], &st) != 0)
+			continue;
+		seen[i].dev = st.st_dev;
+		seen[i].ino = st.st_ino;
+		seen[i].size = st.st_size;
+		seen[i].written = st.st_mtim;
+	}
+}
+
+/* A renewal writes one file after the other: in between they do not fit, and what was read before is used. */
+static void renew(const struct aw_tls_settings *from) AW_REQUIRES(lock)
+{
+	char why[AW_TLS_CONTEXT_WHY_MAX];
+	struct stamp seen[FILES];
+	SSL_CTX *made;
+
+	look(from, seen);
+	if (memcmp(seen, stamps, sizeof(seen)) == 0)
+		return;
+	memcpy(stamps, seen, sizeof(seen));
+	if (!aw_tls_context_make(from, &made, why)) {
+		aw_log(AW_LOG_WARN, "tls: %s; the files as they were before are used", why);
+		return;
+	}
+	aw_log(AW_LOG_INFO, "tls: certificate, key and ca were read again");
+	aw_openssl.SSL_CTX_free(current);
+	current = made;
+}
+
+static void begin(void)
+{
+	const struct aw_tls_settings *from = aw_tls_settings();
+	char text[AW_TLS_CONTEXT_WHY_MAX] = "";
+	const char *why = NULL;
+
+	if (!aw_tls_is_required())
+		return;
+	check_err = EINVAL;
+	if (!from)
+		return;
+	aw_lock(&lock);
+	look(from, stamps);
+	if (aw_openssl_load(&why) && aw_tls_context_make(from, &current, text))
+		check_err = 0;
+	aw_unlock(&lock);
+	if (check_err)
+		aw_log(AW_LOG_ERROR, "tls: %s; nothing connects", *text ? text : why);
+}
+
+int aw_tls_check(void)
+{
+	pthread_once(&once, begin);
+	return check_err;
+}
+
+SSL_CTX *aw_tls_context_get(void)
+{
+	SSL_CTX *ctx = NULL;
+
+	if (!aw_tls_is_required() || aw_tls_check() != 0)
+		return NULL;
+	aw_lock(&lock);
+	renew(aw_tls_settings());
+	if (aw_openssl.SSL_CTX_up_ref(current) == 1)
+		ctx = current;
+	aw_unlock(&lock);
+	return ctx;
+}
+
+static const struct aw_fork_handlers fork_handlers = {
+	.lock = &lock,
+};
+
+static __attribute__((constructor)) void prepare_for_fork(void)
+{
+	aw_fork_register(AW_FORK_TLS, &fork_handlers);
+}

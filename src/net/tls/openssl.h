@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// OpenSSL 3, which is loaded only where TLS is asked for: the library goes on needing libc alone, and building it needs
+// no header of OpenSSL's. The prototypes and numbers here are those that OpenSSL keeps within its major version 3;
+// tests/unit/test_openssl.c compares them with its headers.
+#ifndef NET_TLS_OPENSSL_H
+#define NET_TLS_OPENSSL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define AW_OPENSSL_LIBRARY "libssl.so.3"
+#define AW_OPENSSL_REASON(error) ((int)((error)&0x7fffff)) /* ERR_GET_REASON of openssl/err.h */
+
+/* OpenSSL's structs, of which only pointers are known here. */
+typedef struct ssl_st SSL;
+typedef struct ssl_ctx_st SSL_CTX;
+typedef struct ssl_method_st SSL_METHOD;
+typedef struct ssl_cipher_st SSL_CIPHER;
+typedef struct bio_st BIO;
+typedef struct bio_method_st BIO_METHOD;
+typedef struct x509_st X509;
+typedef struct x509_store_ctx_st X509_STORE_CTX;
+typedef struct X509_name_st X509_NAME;
+typedef struct X509_VERIFY_PARAM_st X509_VERIFY_PARAM;
+typedef struct ossl_init_settings_st OPENSSL_INIT_SETTINGS;
+
+#include "net/tls/openssl_functions.h"
+
+enum {
+	SSL_ERROR_WANT_READ = 2,
+	SSL_ERROR_WANT_WRITE = 3,
+	SSL_ERROR_ZERO_RETURN = 6,
+	SSL_FILETYPE_PEM = 1,
+	SSL_VERIFY_PEER = 1,
+	SSL_VERIFY_FAIL_IF_NO_PEER_CERT = 2,
+	SSL_CTRL_MODE = 33,
+	SSL_CTRL_SET_READ_AHEAD = 41,
+	SSL_CTRL_SET_SESS_CACHE_MODE = 44,
+	SSL_CTRL_SET_TLSEXT_HOSTNAME = 55,
+	SSL_CTRL_SET_MIN_PROTO_VERSION = 123,
+	SSL_MODE_RELEASE_BUFFERS = 0x10,
+	SSL_CLIENT_HELLO_SUCCESS = 1,
+	SSL_CLIENT_HELLO_ERROR = 0,
+	SSL_TLSEXT_ERR_OK = 0,
+	SSL_TLSEXT_ERR_ALERT_FATAL = 2,
+	SSL_AD_REASON_OFFSET = 1000,
+	SSL_AD_NO_APPLICATION_PROTOCOL = 120,
+	SSL_R_CERTIFICATE_VERIFY_FAILED = 134,
+	SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE = 199,
+	SSL_R_UNSUPPORTED_PROTOCOL = 258,
+	TLS1_3_VERSION = 0x0304,
+	TLSEXT_NAMETYPE_host_name = 0,
+	TLSEXT_TYPE_application_layer_protocol_negotiation = 16,
+	OPENSSL_INIT_NO_ATEXIT = 0x00080000,
+	BIO_FLAGS_READ = 0x01,
+	BIO_FLAGS_WRITE = 0x02,
+	BIO_FLAGS_RWS = 0x07,
+	BIO_FLAGS_SHOULD_RETRY = 0x08,
+	BIO_CTRL_EOF = 2,
+	BIO_CTRL_FLUSH = 11,
+	X509_CHECK_FLAG_NEVER_CHECK_SUBJECT = 0x20,
+	X509_V_OK = 0,
+};
+
+#define AW_OPENSSL_MEMBER(result, name, parameters) result(*name) parameters;
+
+/* Fixed once loaded. */
+struct aw_openssl {
+	AW_OPENSSL_FUNCTIONS(AW_OPENSSL_MEMBER)
+};
+
+/* Valid once aw_openssl_load has succeeded. */
+extern struct aw_openssl aw_openssl;
+
+/* True when OpenSSL is loaded. False: *why says what is missing, for the process's life. The caller serializes the calls. */
+bool aw_openssl_load(const char **why) __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A session's state beside OpenSSL's: the records that wait for the socket, and why it ended. OpenSSL reads and writes
+// through a BIO of ours. Its records are collected, so that several records leave by one send. OpenSSL's queue of errors
+// belongs to the thread, which may be the program's: it is emptied before each call, as each of its users has to.
+#include "net/tls/tls.h"
+
+#include "base/log.h"
+#include "net/tls/cause.h"
+#include "net/tls/context.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_MAX 4 /* bytes by which a peer that speaks no TLS is known */
+#define OUT_MIN 512
+#define RECORDS_EXTRA 256 /* by which AW_TLS_SEND_MAX bytes grow as records (RFC 8446 5.2) */
+
+struct aw_tls {
+	/* fixed after create */
+	SSL *ssl;
+	int fd;
+	bool accepts;
+
+	bool secured; /* the handshake is done */
+	bool has_input; /* the last read returned bytes, so there may be more */
+	bool finished; /* close_notify is sent, or waits in out */
+	uint32_t reads_left; /* of the socket, in this turn */
+	uint8_t first[FIRST_MAX]; /* the peer's first bytes */
+	size_t first_len;
+
+	/* Records that the socket has not taken yet; NULL: none. */
+	uint8_t *out;
+	size_t out_sent, out_len, out_size;
+	size_t owed; /* bytes of the caller that are in them, and were not reported as sent */
+
+	/* Why the session is over. */
+	bool fin_seen; /* TCP's */
+	int io_errno;
+	int err; /* 0: it is not */
+	char cause[AW_TLS_CAUSE_MAX];
+};
+
+static const struct aw_openssl *const o = &aw_openssl;
+
+static void keep_first(struct aw_tls *tls, const char *from, size_t len)
+{
+	for (size_t i = 0; i < len && tls->first_len < FIRST_MAX; i++)
+		tls->first[tls->first_len++] = (uint8_t)from[i];
+}
+
+static int bio_read(BIO *bio, char *to, int len)
+{
+	struct aw_tls *tls = o->BIO_get_data(bio);
+	ssize_t n = -1;
+
+	o->BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
+	errno = EAGAIN;
+	if (tls->reads_left > 0) {
+		tls->reads_left--;
+		n = aw_recv_now(tls->fd, to, (size_t)len, 0);
+	}
+	if (n > 0)
+		keep_first(tls, to, (size_t)n);
+	else if (n == 0)
+		tls->fin_seen = true;
+	else if (errno == EAGAIN || errno == EINTR)
+		o->BIO_set_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY);
+	else
+		tls->io_errno = errno;
+	return (int)n;
+}
+
+/* Makes room for len bytes more. False: memory is out, or the bound is reached. */
+static bool make_room(struct aw_tls *tls, size_t len)
+{
+	size_t size = tls->out_size ? tls->out_size : OUT_MIN;
+	uint8_t *grown;
+
+	if (len > AW_TLS_OUT_MAX - tls->out_len)
+		return false;
+	while (size < tls->out_len + len)
+		size *= 2;
+	if (size > AW_TLS_OUT_MAX)
+		size = AW_TLS_OUT_MAX;
+	if (size == tls->out_size)
+		return true;
+	grown = realloc(tls->out, size);
+	if (!grown)
+		return false;
+	tls->out = grown;
+	tls->out_size = size;
+	return true;
+}
+
+/* At the bound OpenSSL waits, as for a full socket: a peer that makes this end answer, and reads nothing, gets no more. */
+static int bio_write(BIO *bio, const char *from, int len)
+{
+	struct aw_tls *tls = o->BIO_get_data(bio);
+
+	o->BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
+	if (!make_room(tls, (size_t)len)) {
+		o->BIO_set_flags(bio, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY);
+		return -1;
+	}
+	memcpy(tls->out + tls->out_len, from, (size_t)len);
+	tls->out_len += (size_t)len;
+	return len;
+}
+
+static long bio_ctrl(BIO *bio, int cmd, long num, void *ptr)
+{
+	const struct aw_tls *tls = o->BIO_get_data(bio);
+
+	(void)num, (void)ptr;
+	if (cmd == BIO_CTRL_EOF)
+		return tls->fin_seen;
+	return cmd == BIO_CTRL_FLUSH;
+}
+
+static pthread_once_t bio_once = PTHREAD_ONCE_INIT;
+static BIO_METHOD *bio_method;
+
+static void make_bio_method(void)
+{
+	/* BIO_TYPE_SOURCE_SINK of openssl/bio.h. */
+	bio_method = o->BIO_meth_new(o->BIO_get_new_index() | 0x0400, "anywarp");
+	if (!bio_method)
+		return;
+	o->BIO_meth_set_read(bio_method, bio_read);
+	o->BIO_meth_set_write(bio_method, bio_write);
+	o->BIO_meth_set_ctrl(bio_method, bio_ctrl);
+}
+
+static bool set_bio(struct aw_tls *tls)
+{
+	BIO *bio;
+
+	pthread_once(&bio_once, make_bio_method);
+	bio = bio_method ? o->BIO_new(bio_method) : NULL;
+	if (!bio)
+		return false;
+	o->BIO_set_data(bio, tls);
+	o->BIO_set_init(bio, 1);
+	o->SSL_set_bio(tls->ssl, bio, bio);
+	return true;
+}
+
+/* The certificate has to have the address that this end connects to. */
+static bool expect_address(struct aw_tls *tls, const struct sockaddr *peer)
+{
+	X509_VERIFY_PARAM *param = o->SSL_get0_param(tls->ssl);
+	const struct sockaddr_in *v4 = (const void *)peer;
+	const struct sockaddr_in6 *v6 = (const void *)peer;
+	const uint8_t *octets = (const uint8_t *)&v4->sin_addr;
+	size_t len = sizeof(v4->sin_addr);
+
+	if (peer->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+		octets = &v6->sin6_addr.s6_addr[12];
+	} else if (peer->sa_family == AF_INET6) {
+		octets = v6->sin6_addr.s6_addr;
+		len = sizeof(v6->sin6_addr);
+	}
+	return o->X509_VERIFY_PARAM_set1_ip(param, octets, len) == 1;
+}
+
+static bool expect_name(struct aw_tls *tls, const char *name)
+{
+	o->SSL_set_hostflags(tls->ssl, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+	if (o->SSL_set1_host(tls->ssl, name) != 1)
+		return false;
+	return tls->accepts || o->SSL_ctrl(tls->ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME,
+					   TLSEXT_NAMETYPE_host_name, (void *)(uintptr_t)name) == 1;
+}
+
+/* A peer that has connected comes from any address: without a name each one of the CA is let in. */
+static bool expect_peer(struct aw_tls *tls, const struct sockaddr *peer)
+{
+	const char *name = aw_tls_settings()->name;
+
+	if (name)
+		return expect_name(tls, name);
+	return tls->accepts || expect_address(tls, peer);
+}
+
+static struct aw_tls *create(SSL_CTX *ctx, int fd, bool accepts)
+{
+	struct aw_tls *tls = calloc(1, sizeof(*tls));
+
+	if (!tls)
+		return NULL;
+	tls->fd = fd;
+	tls->accepts = accepts;
+	tls->ssl = o->SSL_new(ctx);
+	if (tls->ssl && set_bio(tls))
+		return tls;
+	aw_tls_free(tls);
+	return NULL;
+}
+
+int aw_tls_create(int fd, const struct sockaddr *peer, bool accepts, struct aw_tls **made)
+{
+	int err = aw_tls_check();
+	SSL_CTX *ctx = err ? NULL : aw_tls_context_get();
+	struct aw_tls *tls;
+
+	if (err)
+		return err;
+	if (!ctx)
+		return ENOMEM;
+	o->ERR_clear_error();
+	tls = create(ctx, fd, accepts);
+	o->SSL_CTX_free(ctx);
+	if (tls && !expect_peer(tls, peer)) {
+		aw_tls_free(tls);
+		tls = NULL;
+	}
+	if (!tls)
+		return ENOMEM;
+	if (accepts)
+		o->SSL_set_accept_state(tls->ssl);
+	else
+		o->SSL_set_connect_state(tls->ssl);
+	*made = tls;
+	return 0;
+}
+
+void aw_tls_free(struct aw_tls *tls)
+{
+	if (!tls)
+		return;
+	o->SSL_free(tls->ssl);
+	free(tls->out);
+	free(tls);
+}
+
+bool aw_tls_flush(struct aw_tls *tls)
+{
+	while (tls->out_sent < tls->out_len) {
+		ssize_t n = aw_send_now(tls->fd, tls->out + tls->out_sent,
+					tls->out_len - tls->out_sent);
+
+		if (n < 0) {
+			if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
+				tls->io_errno = errno;
+			return false;
+		}
+		tls->out_sent += (size_t)n;
+	}
+	free(tls->out);
+	tls->out = NULL;
+	tls->out_sent = tls->out_len = tls->out_size = 0;
+	return true;
+}
+
+/* OpenSSL answers nothing to bytes that are no TLS. A program of anywarp's that runs without it knows what an alert is. */
+static void answer_strange(struct aw_tls *tls)
+{
+	static const uint8_t protocol_version[] = { 21, 3, 3, 0, 2, 2, 70 }; /* RFC 8446 5.1, 6.2 */
+	bool is_tls = tls->first_len == 0 || tls->first[0] == 21 || tls->first[0] == 22;
+
+	if (is_tls || tls->secured || !tls->accepts || tls->out_len > 0 ||
+	    !make_room(tls, sizeof(protocol_version)))
+		return;
+	memcpy(tls->out, protocol_version, sizeof(protocol_version));
+	tls->out_len = sizeof(protocol_version);
+}
+
+/* The session is over. The alert by which the peer is told leaves if the socket has room. */
+static void fail(struct aw_tls *tls)
+{
+	unsigned long error = o->ERR_peek_error();
+	struct aw_tls_end end = {
+		.accepts = tls->accepts,
+		.secured = tls->secured,
+		.cut = tls->fin_seen,
+		.io_errno = tls->io_errno,
+		.reason = AW_OPENSSL_REASON(error),
+		.reason_text = o->ERR_reason_error_string(error),
+		.verify = o->SSL_get_verify_result(tls->ssl),
+		.first = tls->first,
+		.first_len = tls->first_len,
+	};
+
+	end.verify_text = o->X509_verify_cert_error_string(end.verify);
+	aw_tls_explain(&end, tls->cause, sizeof(tls->cause));
+	tls->err = EPROTO;
+	if (tls->fin_seen)
+		tls->err = ECONNRESET;
+	else if (tls->io_errno)
+		tls->err = tls->io_errno;
+	o->ERR_clear_error();
+	answer_strange(tls);
+	(void)aw_tls_flush(tls);
+}
+
+/* True when OpenSSL only waits for the socket. */
+static bool waits(struct aw_tls *tls, int result)
+{
+	int error = o->SSL_get_error(tls->ssl, result);
+
+	return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
+}
+
+/* A server that speaks TLS and no MPA chooses no protocol. */
+static bool check_alpn(struct aw_tls *tls)
+{
+	const unsigned char *name;
+	unsigned int len;
+
+	o->SSL_get0_alpn_selected(tls->ssl, &name, &len);
+	if (len == strlen(AW_TLS_ALPN) && memcmp(name, AW_TLS_ALPN, len) == 0)
+		return true;
+	snprintf(
+		tls->cause, sizeof(tls->cause),
+		"the peer speaks tls, but not for mpa: is its program an rdma one, and run by anywarp?");
+	tls->err = EPROTO;
+	return false;
+}
+
+enum aw_tls_io aw_tls_handshake(struct aw_tls *tls)
+{
+	int result;
+
+	if (tls->err)
+		return AW_TLS_FAILED;
+	aw_tls_begin_turn(tls);
+	o->ERR_clear_error();
+	result = o->SSL_do_handshake(tls->ssl);
+	if (result != 1 && !waits(tls, result)) {
+		fail(tls);
+		return AW_TLS_FAILED;
+	}
+	if (!aw_tls_flush(tls) && tls->io_errno) {
+		fail(tls);
+		return AW_TLS_FAILED;
+	}
+	if (result != 1)
+		return AW_TLS_MORE;
+	tls->secured = tls->has_input = true;
+	return check_alpn(tls) ? AW_TLS_DONE : AW_TLS_FAILED;
+}
+
+void aw_tls_begin_turn(struct aw_tls *tls)
+{
+	tls->reads_left = AW_TLS_TURN_READS;
+}
+
+ssize_t aw_tls_recv(struct aw_tls *tls, void *buf, size_t len)
+{
+	int n;
+
+	if (tls->err) {
+		errno = tls->err;
+		return -1;
+	}
+	o->ERR_clear_error();
+	n = o->SSL_read(tls->ssl, buf, len < INT_MAX ? (int)len : INT_MAX);
+	tls->has_input = n > 0;
+	if (n > 0)
+		return n;
+	if (o->SSL_get_error(tls->ssl, n) == SSL_ERROR_ZERO_RETURN)
+		return 0;
+	if (!waits(tls, n)) {
+		fail(tls);
+		errno = tls->err;
+	} else {
+		errno = EAGAIN;
+	}
+	return -1;
+}
+
+static ssize_t failed_to_send(struct aw_tls *tls)
+{
+	errno = tls->io_errno ? tls->io_errno : EAGAIN;
+	return -1;
+}
+
+ssize_t aw_tls_send(struct aw_tls *tls, const void *buf, size_t len)
+{
+	size_t sent = len < AW_TLS_SEND_MAX ? len : AW_TLS_SEND_MAX;
+	int n;
+
+	if (tls->err || tls->finished) {
+		errno = tls->err ? tls->err : EPIPE;
+		return -1;
+	}
+	if (!aw_tls_flush(tls))
+		return failed_to_send(tls);
+	if (tls->owed == 0) {
+		if (!make_room(tls, sent + RECORDS_EXTRA)) {
+			errno = ENOBUFS;
+			return -1;
+		}
+		o->ERR_clear_error();
+		n = o->SSL_write(tls->ssl, buf, (int)sent);
+		if (n <= 0) {
+			fail(tls);
+			errno = tls->err;
+			return -1;
+		}
+		tls->owed = (size_t)n;
+		if (!aw_tls_flush(tls))
+			return failed_to_send(tls);
+	}
+	sent = tls->owed;
+	tls->owed = 0;
+	return (ssize_t)sent;
+}
+
+bool aw_tls_has_output(const struct aw_tls *tls)
+{
+	return tls->out_len > 0;
+}
+
+bool aw_tls_has_input(const struct aw_tls *tls)
+{
+	return tls->has_input && !tls->err;
+}
+
+bool aw_tls_has_begun(const struct aw_tls *tls)
+{
+	return tls->first_len > 0;
+}
+
+bool aw_tls_finish(struct aw_tls *tls)
+{
+	if (tls->secured && !tls->err && !tls->finished) {
+		o->ERR_clear_error();
+		(void)o->SSL_shutdown(tls->ssl);
+		tls->finished = true;
+	}
+	return tls->err || aw_tls_flush(tls);
+}
+
+const char *aw_tls_cause(const struct aw_tls *tls)
+{
+	return tls->cause;
+}
+
+void aw_tls_peer(const struct aw_tls *tls, char name[AW_TLS_PEER_MAX])
+{
+	X509 *cert = o->SSL_get1_peer_certificate(tls->ssl);
+
+	snprintf(name, AW_TLS_PEER_MAX, "none");
+	if (!cert)
+		return;
+	o->X509_NAME_oneline(o->X509_get_subject_name(cert), name, AW_TLS_PEER_MAX);
+	o->X509_free(cert);
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A TLS 1.3 session under MPA: both ends prove who they are by certificates, on the TCP connection before the MPA Request
+// (docs/tls.md). The session reads and writes the connection's non-blocking socket, which stays its owner's; no call waits.
+// Records are made and opened here, in user space. Kernel TLS would begin where aw_tls_handshake is done: the socket would
+// then have the keys, and the owner would go on without a session.
+//
+// One thread at a time uses a session, under its owner's lock: the connection's, then the QP's.
+#ifndef NET_TLS_TLS_H
+#define NET_TLS_TLS_H
+
+#include "net/base/io_now.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+/*
+ * The protocol inside, by ALPN (RFC 7301), so that both ends know in the handshake that MPA comes next. IANA's registry
+ * has none for MPA, so the name says whose it is.
+ */
+#define AW_TLS_ALPN "anywarp-mpa"
+#define AW_TLS_SEND_MAX (64u * 1024) /* bytes that become records before the socket is asked */
+/* Bytes of records that wait for the socket: a full send, and what the handshake or a key update adds. */
+#define AW_TLS_OUT_MAX (AW_TLS_SEND_MAX + 32u * 1024)
+#define AW_TLS_TURN_READS 4 /* reads of the socket in a turn, so that other QPs have theirs */
+#define AW_TLS_CAUSE_MAX 256
+#define AW_TLS_PEER_MAX 128 /* bytes of a peer's name, for the log */
+
+struct aw_tls;
+
+enum aw_tls_io {
+	AW_TLS_DONE,
+	AW_TLS_MORE, /* the peer's bytes are missing, or the socket is full (aw_tls_has_output) */
+	AW_TLS_FAILED, /* aw_tls_cause says why; an alert was sent */
+};
+
+/*
+ * A session over fd, to the peer at this address. accepts: the peer has connected, and speaks first. 0, ENOMEM, or EINVAL: the
+ * settings are wrong (aw_tls_check).
+ */
+int aw_tls_create(int fd, const struct sockaddr *peer, bool accepts, struct aw_tls **tls);
+
+/* Sends nothing. Takes NULL. */
+void aw_tls_free(struct aw_tls *tls);
+
+/* The next step, once the socket is ready. */
+enum aw_tls_io aw_tls_handshake(struct aw_tls *tls);
+
+/*
+ * As recv(2): the bytes of one record at most. 0: the peer has ended its direction. -1: EAGAIN; or the session is over, which
+ * aw_tls_cause explains: ECONNRESET when TCP ended it, maybe cut by somebody between the two ends, and EPROTO.
+ */
+ssize_t aw_tls_recv(struct aw_tls *tls, void *buf, size_t len);
+
+/* From here on the socket is read so often at most, until the next call; aw_tls_recv then returns EAGAIN. */
+void aw_tls_begin_turn(struct aw_tls *tls);
+
+/*
+ * As send(2). After EAGAIN the next call offers the same bytes, with others behind them or not; its result counts those that
+ * have left meanwhile, which may be more than len where the caller now cuts its bytes otherwise.
+ */
+ssize_t aw_tls_send(struct aw_tls *tls, const void *buf, size_t len);
+
+/* Sends what waits for the socket. True when nothing does any more. */
+bool aw_tls_flush(struct aw_tls *tls);
+bool aw_tls_has_output(const struct aw_tls *tls);
+
+/* True when aw_tls_recv may return bytes of which the socket knows nothing any more. */
+bool aw_tls_has_input(const struct aw_tls *tls);
+
+/* True when a byte of the peer has come. */
+bool aw_tls_has_begun(const struct aw_tls *tls);
+
+/*
+ * Ends this direction (close_notify), so that the peer can tell the end from one that somebody else has made. True when that
+ * has left; else a flush sends it. Has no effect on a session that failed.
+ */
+bool aw_tls_finish(struct aw_tls *tls);
+
+/* In words, with a remedy. Valid for the session's life. */
+const char *aw_tls_cause(const struct aw_tls *tls);
+
+/* The subject of the peer's certificate, once the handshake is done. */
+void aw_tls_peer(const struct aw_tls *tls, char name[AW_TLS_PEER_MAX]);
+
+/* recv and send of a socket, through its session if there is one. */
+static inline ssize_t aw_tls_or_plain_recv(int fd, struct aw_tls *tls, void *buf, size_t len)
+{
+	return tls ? aw_tls_recv(tls, buf, len) : aw_recv_now(fd, buf, len, 0);
+}
+
+static inline ssize_t aw_tls_or_plain_send(int fd, struct aw_tls *tls, const void *buf, size_t len)
+{
+	return tls ? aw_tls_send(tls, buf, len) : aw_send_now(fd, buf, len);
+}
+
+#endif
