@@ -72,6 +72,7 @@ static int doctor(int argc, char **argv)
 	aw_doctor_environment();
 	aw_doctor_persona();
 	aw_doctor_host();
+	aw_doctor_tls();
 	if (aw_libdir_find(dir))
 		runs = probe_in_child(dir, DOCTOR_LIBRARIES) &&
 		       probe_in_child(dir, DOCTOR_CONNECTION);

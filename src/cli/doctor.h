@@ -22,6 +22,9 @@ void aw_doctor_device_files(void);
 // Checks whether connections on this host may go through shared memory.
 void aw_doctor_host(void);
 
+// Checks OpenSSL, the files and the certificate's end, where TLS is required.
+void aw_doctor_tls(void);
+
 // Checks the kernel module: loaded, installed or not here, and the devices it made.
 void aw_doctor_module(void);
 

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/environment.h"
 #include "cli/runtime.h"
+#include "cli/tls_options.h"
 #include "net/base/policy.h"
 
 #include <errno.h>
@@ -87,7 +88,7 @@ static bool check_environment(const struct launch *launch)
 		fprintf(stderr, "%s: %s\n", launch->who, setting_why);
 		right = false;
 	}
-	return right;
+	return right && aw_tls_options_check(launch->who);
 }
 
 bool aw_launch_environment(const struct launch *launch, char dir[PATH_MAX])

@@ -9,6 +9,7 @@
 #include "cli/paths.h"
 #include "cli/run_notes.h"
 #include "cli/run_options.h"
+#include "cli/tls_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,9 @@ enum launch_option aw_run_option(struct launch *launch, char ***arg)
 		return aw_launch_setting(launch->who, "--persona", AW_SETTING_PERSONA, value);
 	if (aw_launch_value(arg, "--host-path", &value))
 		return aw_launch_setting(launch->who, "--host-path", AW_SETTING_HOST_PATH, value);
-	return aw_launch_option(launch, arg);
+	enum launch_option tls = aw_tls_option(launch, arg);
+
+	return tls == LAUNCH_OTHER ? aw_launch_option(launch, arg) : tls;
 }
 
 // The values of --faults and --seed; NULL: not given.
@@ -133,7 +136,8 @@ const struct cli_command aw_cli_run = {
 	.summary = "run an RDMA program over anywarp",
 	.help = "usage: anywarp run [--log LEVEL] [--mpa LIST] [--persona NAME] [--device-files]\n"
 		"                   [--host-path auto|on|off] [--faults PLAN] [--seed N]\n"
-		"                   [--] PROGRAM [ARGUMENTS]\n"
+		"                   [--tls off|require] [--tls-cert FILE] [--tls-key FILE]\n"
+		"                   [--tls-ca FILE] [--tls-name NAME] [--] PROGRAM [ARGUMENTS]\n"
 		"\n"
 		"Runs PROGRAM, unmodified, with anywarp's libibverbs.so.1 and librdmacm.so.1 in\n"
 		"place of the system's. That is all it does: LD_LIBRARY_PATH set by hand works as\n"
@@ -151,6 +155,15 @@ const struct cli_command aw_cli_run = {
 		"                and user moves from TCP into shared memory: after some messages\n"
 		"                (auto, the default), at once, or never; off at either end keeps\n"
 		"                it on TCP; --log info names the path of each connection\n"
+		"  --tls off|require  no connection without TLS 1.3 under MPA, in which both ends\n"
+		"                prove who they are (require), or none with it (off, the default);\n"
+		"                what TLS cannot protect is refused: docs/tls.md\n"
+		"  --tls-cert FILE  this end's certificate, with those between it and the CA (PEM)\n"
+		"  --tls-key FILE  its key (PEM, without a passphrase)\n"
+		"  --tls-ca FILE  the certificate of the CA that has issued the peers' (PEM)\n"
+		"  --tls-name NAME  the name that a peer's certificate must have, in either\n"
+		"                direction; without it, a peer to which PROGRAM connects must have\n"
+		"                the address, and any of the CA's may connect to PROGRAM\n"
 		"  --mpa LIST    how PROGRAM sets up connections, as initiator and as responder: a\n"
 		"                list of key=value with commas between, as in markers=on,crc=off:\n"
 		"                  markers=on|off     ask the peer for markers (default off)\n"
@@ -178,5 +191,6 @@ const struct cli_command aw_cli_run = {
 		"  anywarp run -- rping -s -v\n"
 		"  anywarp run --log info -- ib_write_bw -R 192.0.2.7\n"
 		"  anywarp run --persona roce -- ibv_rc_pingpong -g 0 192.0.2.7\n"
+		"  anywarp run --tls require --tls-cert a.pem --tls-key a.key --tls-ca ca.pem -- ./a\n"
 		"  anywarp run --faults ibv_reg_mr:nth=3 -- ./client\n",
 };

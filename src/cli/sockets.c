@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/launch.h"
+#include "cli/tls_options.h"
 #include "xsock/base/rules.h"
 
 #include <stdio.h>
@@ -29,8 +30,20 @@ static bool need(const char *name, const char *what, const char *value)
 	return false;
 }
 
+// Sockets that the program takes for protected would not be.
+static bool refuse_tls(void)
+{
+	fprintf(stderr, SOCKETS_WHO
+		": there is no TLS for sockets programs yet, and nothing runs without it where it is "
+		"asked for: leave out --tls, and unset ANYWARP_TLS and ANYWARP_TLS_*, to run the "
+		"program unprotected\n");
+	return false;
+}
+
 static bool parse_option(char ***arg, struct sockets_options *options)
 {
+	if (aw_tls_is_asked(**arg))
+		return refuse_tls();
 	enum launch_option common = aw_launch_option(&options->launch, arg);
 	const char *value;
 
@@ -128,6 +141,8 @@ static int do_as_told(struct sockets_options *options)
 		return CLI_USAGE;
 	if (options->check)
 		return check(&options->rules);
+	if (aw_tls_is_asked(NULL) && !refuse_tls())
+		return CLI_RUN_FAILED;
 	if (!program) {
 		fprintf(stderr, SOCKETS_WHO ": no program to run: for example "
 					    "'anywarp sockets -- iperf3 -s'\n");

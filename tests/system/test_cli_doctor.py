@@ -3,11 +3,13 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 
 import pytest
+from certificates import ADDRESSES, Authority, variables
 from test_cli import ANYWARP, BUILD, LIBDIR, WRONG, anywarp
 
 
@@ -26,6 +28,31 @@ def test_doctor_shows_a_policy_that_is_not_the_default():
     wrong = anywarp("doctor", ANYWARP_MPA="markers=yes")
     assert wrong.returncode == 1
     assert "fail  MPA policy" in wrong.stdout and "'markers=yes'" in wrong.stdout
+
+
+def test_doctor_tells_of_tls(tmp_path):
+    authority = Authority(tmp_path / "authority")
+    right = authority.issue("here", ADDRESSES, days=90)
+    assert "TLS" not in anywarp("doctor").stdout
+
+    def found(files, **more):
+        told = anywarp("doctor", **{**variables(files), **more})
+        return told.returncode, [line for line in told.stdout.splitlines() if line[6:].startswith("TLS ")]
+    returned, lines = found(right)
+    assert returned == 0 and len(lines) == 1 and lines[0].startswith("ok") and re.search("is valid for (89|90) days more", lines[0])
+    returned, lines = found(authority.issue("soon", ADDRESSES, days=3))
+    assert returned == 0 and lines[0].startswith("warn") and re.search("expires in [23] days", lines[0])
+    returned, lines = found(authority.issue("old", ADDRESSES, days=-1))
+    assert returned == 1 and lines[0].startswith("fail") and "has expired; remedy: renew it: peers refuse it" in lines[0]
+    returned, lines = found(right, ANYWARP_TLS_KEY="/nowhere")
+    assert returned == 1 and "ANYWARP_TLS_KEY: No such file or directory" in lines[0]
+    returned, lines = found(right, ANYWARP_TLS_CERT=str(right.key))
+    assert returned == 1 and "ANYWARP_TLS_CERT: no certificate in " in lines[0]
+    returned, lines = found(right, ANYWARP_TLS="")
+    assert returned == 1 and "ANYWARP_TLS_CERT is set without ANYWARP_TLS: nothing connects" in lines[0]
+    right.key.chmod(0o644)
+    returned, lines = found(right)
+    assert returned == 0 and any(line.startswith("warn") and "for others than its owner" in line for line in lines)
 
 
 def test_doctor_tells_of_sockets():

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The options by which 'anywarp run' has a program's connections protected by TLS, and the variables that they set.
+#ifndef CLI_TLS_OPTIONS_H
+#define CLI_TLS_OPTIONS_H
+
+#include "cli/launch.h"
+
+// Takes --tls, --tls-cert, --tls-key, --tls-ca or --tls-name at *arg.
+enum launch_option aw_tls_option(const struct launch *launch, char ***arg);
+
+// Checks what the options and the environment say together. False: an error was printed.
+bool aw_tls_options_check(const char *who);
+
+// True when the environment asks for TLS, or *arg, which may be NULL, does.
+bool aw_tls_is_asked(const char *arg);
+
+#endif
