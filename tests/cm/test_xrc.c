@@ -105,6 +105,8 @@ static const char *serve_own(struct server *server, struct rdma_cm_id *id)
 	server->target = id->qp->qp_num;
 	failed = receive(server, id);
 	rdma_destroy_qp(id);
+	if (!id->recv_cq)
+		return "the srq's cq went with the qp";
 	rdma_destroy_srq(id);
 	return failed || ibv_close_xrcd(xrcd) == 0 ? failed : "close";
 }
