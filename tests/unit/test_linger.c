@@ -123,6 +123,7 @@ static void linger_stream__passed_on(void **state)
 		.fd = s->fd, .fin_sent = true, .told = on_told, .handle = 7
 	};
 
+	aw_bounds.linger_ms = 600000;
 	assert_int_equal(aw_watch_add(&watch, s->fd, EPOLLIN, on_watch, NULL), 0);
 	assert_int_equal(shutdown(s->fd, SHUT_WR), 0);
 	socket.watched = aw_watch_pass_fd(&watch);

@@ -131,65 +131,6 @@ static void watch_add__bad_fds(void **state)
 	close(fd);
 }
 
-struct look {
-	struct aw_watch watch; /* first */
-	uint64_t key;
-	_Atomic uint32_t looks;
-};
-
-static void on_look(struct aw_watch *w, uint32_t events)
-{
-	struct look *look = (struct look *)w;
-
-	(void)events;
-	aw_watch_look(look->key);
-	look->looks++;
-}
-
-static void watch_look__until_the_watch_ends(void **state)
-{
-	struct probe *p = *state;
-	struct look look = { .looks = 0 };
-	int ends[2];
-
-	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(aw_watch_add(&p->watch, ends[0], 0, on_watch, on_release), 0);
-	assert_int_equal(aw_watch_add(&look.watch, -1, 0, on_look, NULL), 0);
-	look.key = aw_watch_key(&p->watch);
-	aw_watch_deadline(&look.watch, 1);
-	await(&look.looks, 1);
-	assert_int_equal(p->calls, 1);
-	assert_int_equal(p->events, EPOLLIN);
-	aw_watch_remove_wait(&p->watch);
-	aw_watch_deadline(&look.watch, 1);
-	await(&look.looks, 2);
-	assert_int_equal(p->calls, 1);
-	aw_watch_remove_wait(&look.watch);
-	close(ends[0]);
-	close(ends[1]);
-}
-
-static void watch_take_passed__events_come_to_the_next(void **state)
-{
-	struct probe *p = *state;
-	struct probe next = { .calls = 0 };
-	int ends[2];
-
-	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(aw_watch_add(&p->watch, ends[0], EPOLLIN, on_watch, on_release), 0);
-	assert_true(aw_watch_pass_fd(&p->watch));
-	assert_int_equal(aw_watch_add(&next.watch, ends[0], 0, on_watch, on_release), 0);
-	aw_watch_take_passed(&next.watch, EPOLLIN);
-	assert_int_equal(write(ends[1], "x", 1), 1);
-	await(&next.calls, 1);
-	assert_int_equal(next.events, EPOLLIN);
-	assert_int_equal(p->calls, 0);
-	aw_watch_remove_wait(&p->watch);
-	aw_watch_remove_wait(&next.watch);
-	close(ends[0]);
-	close(ends[1]);
-}
-
 static void watch_events__none_and_again(void **state)
 {
 	struct probe *p = *state;
@@ -596,8 +537,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(watch_add__event_arrives),
 		TEST(watch_add__bad_fds),
-		TEST(watch_look__until_the_watch_ends),
-		TEST(watch_take_passed__events_come_to_the_next),
 		TEST(watch_events__none_and_again),
 		TEST(watch_drop_fd__fd_is_free_and_deadline_runs),
 		TEST(watch_deadline__fires_not_early),

@@ -470,7 +470,7 @@ static bool is_steady(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	const struct aw_host_ring *ring = qp->ring;
 	const struct aw_qp *core = &qp->core;
 	uint32_t unnoted = ~qp->events_due & (core->peer_began ? AW_UQP_READY | AW_UQP_BEGUN
-								: (uint32_t)AW_UQP_READY);
+							       : (uint32_t)AW_UQP_READY);
 
 	if (qp->in->is_socket || qp->out->is_socket || !aw_serving_is_polled(&qp->serving))
 		return false;

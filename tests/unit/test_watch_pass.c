@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Watches that one handler looks at for another, and fds that pass from one watch to the next.
+#include "net/progress/engine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "../lib/until.h"
+#include "net/progress/watch.h"
+
+struct probe {
+	struct aw_watch watch; /* first */
+	_Atomic uint32_t calls, events;
+};
+
+static void on_watch(struct aw_watch *w, uint32_t events)
+{
+	struct probe *p = (struct probe *)w;
+
+	aw_watch_events(w, 0);
+	p->events |= events;
+	p->calls++;
+}
+
+static int setup(void **state)
+{
+	*state = calloc(1, sizeof(struct probe));
+	return aw_engine_get();
+}
+
+static int teardown(void **state)
+{
+	aw_engine_put();
+	free(*state);
+	return 0;
+}
+
+static void await(_Atomic uint32_t *value, uint32_t at_least)
+{
+	until(*value >= at_least);
+}
+
+struct look {
+	struct aw_watch watch; /* first */
+	uint64_t key;
+	_Atomic uint32_t looks;
+};
+
+static void on_look(struct aw_watch *w, uint32_t events)
+{
+	struct look *look = (struct look *)w;
+
+	(void)events;
+	aw_watch_look(look->key);
+	look->looks++;
+}
+
+static void watch_look__until_the_watch_ends(void **state)
+{
+	struct probe *p = *state;
+	struct look look = { .looks = 0 };
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(aw_watch_add(&p->watch, ends[0], 0, on_watch, NULL), 0);
+	assert_int_equal(aw_watch_add(&look.watch, -1, 0, on_look, NULL), 0);
+	look.key = aw_watch_key(&p->watch);
+	aw_watch_deadline(&look.watch, 1);
+	await(&look.looks, 1);
+	assert_int_equal(p->calls, 1);
+	assert_int_equal(p->events, EPOLLIN);
+	aw_watch_remove_wait(&p->watch);
+	aw_watch_deadline(&look.watch, 1);
+	await(&look.looks, 2);
+	assert_int_equal(p->calls, 1);
+	aw_watch_remove_wait(&look.watch);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void watch_take_passed__events_come_to_the_next(void **state)
+{
+	struct probe *p = *state;
+	struct probe next = { .calls = 0 };
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(aw_watch_add(&p->watch, ends[0], EPOLLIN, on_watch, NULL), 0);
+	assert_true(aw_watch_pass_fd(&p->watch));
+	assert_int_equal(aw_watch_add(&next.watch, ends[0], 0, on_watch, NULL), 0);
+	aw_watch_take_passed(&next.watch, EPOLLIN);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	await(&next.calls, 1);
+	assert_int_equal(next.events, EPOLLIN);
+	assert_int_equal(p->calls, 0);
+	aw_watch_remove_wait(&p->watch);
+	aw_watch_remove_wait(&next.watch);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(watch_look__until_the_watch_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(watch_take_passed__events_come_to_the_next, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
