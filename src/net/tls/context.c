@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READ_BUFFER (5u * (16384 + 256)) /* one read of the socket takes several records */
 #define FILES 3 /* certificate, key, CA */
 
 /* By which a renewed file is known. */
@@ -69,7 +68,11 @@ static int check_hello(SSL *ssl, int *alert, void *arg)
 	return SSL_CLIENT_HELLO_ERROR;
 }
 
-/* TLS 1.3 alone, both ends with certificates. No tickets: a session begins anew, with the certificates of now. */
+/*
+ * TLS 1.3 alone, both ends with certificates. No tickets: a session begins anew, with the certificates of now. A session
+ * keeps its two buffers of a record each: OpenSSL would take them from the heap and give them back for every record, and
+ * the C library then has the kernel map and unmap that memory all the time.
+ */
 static bool set_rules(SSL_CTX *ctx)
 {
 	const struct aw_openssl *o = &aw_openssl;
@@ -78,9 +81,7 @@ static bool set_rules(SSL_CTX *ctx)
 	o->SSL_CTX_set_default_passwd_cb(ctx, refuse_password);
 	o->SSL_CTX_set_alpn_select_cb(ctx, select_alpn, NULL);
 	o->SSL_CTX_set_client_hello_cb(ctx, check_hello, NULL);
-	o->SSL_CTX_set_default_read_buffer_len(ctx, READ_BUFFER);
 	o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_READ_AHEAD, 1, NULL);
-	o->SSL_CTX_ctrl(ctx, SSL_CTRL_MODE, SSL_MODE_RELEASE_BUFFERS, NULL);
 	o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_SESS_CACHE_MODE, 0, NULL);
 	return o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION, NULL) == 1 &&
 	       o->SSL_CTX_set_num_tickets(ctx, 0) == 1 &&

@@ -31,7 +31,6 @@ typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
 	F(int, SSL_CTX_load_verify_file, (SSL_CTX *ctx, const char *file)) \
 	F(void, SSL_CTX_set_verify, (SSL_CTX *ctx, int mode, aw_ssl_verify_fn *fn)) \
 	F(void, SSL_CTX_set_default_passwd_cb, (SSL_CTX *ctx, aw_ssl_password_fn *fn)) \
-	F(void, SSL_CTX_set_default_read_buffer_len, (SSL_CTX *ctx, size_t len)) \
 	F(int, SSL_CTX_set_num_tickets, (SSL_CTX *ctx, size_t count)) \
 	F(int, SSL_CTX_set_alpn_protos, (SSL_CTX *ctx, const unsigned char *protos, unsigned int len)) \
 	F(void, SSL_CTX_set_alpn_select_cb, (SSL_CTX *ctx, aw_ssl_alpn_fn *fn, void *arg)) \

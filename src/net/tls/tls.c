@@ -12,12 +12,13 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FIRST_MAX 4 /* bytes by which a peer that speaks no TLS is known */
-#define OUT_MIN 512
+#define SPARES 16 /* buffers for output that the process keeps */
 #define RECORDS_EXTRA 256 /* by which AW_TLS_SEND_MAX bytes grow as records (RFC 8446 5.2) */
 
 struct aw_tls {
@@ -34,8 +35,8 @@ struct aw_tls {
 	size_t first_len;
 
 	/* Records that the socket has not taken yet; NULL: none. */
-	uint8_t *out;
-	size_t out_sent, out_len, out_size;
+	uint8_t *out; /* AW_TLS_OUT_MAX bytes */
+	size_t out_sent, out_len;
 	size_t owed; /* bytes of the caller that are in them, and were not reported as sent */
 
 	/* Why the session is over. */
@@ -75,26 +76,43 @@ static int bio_read(BIO *bio, char *to, int len)
 	return (int)n;
 }
 
-/* Makes room for len bytes more. False: memory is out, or the bound is reached. */
+/*
+ * Buffers that sessions have given back, for the next one: from the heap they would come and go with each send. An
+ * exchange or a compare-and-swap moves a buffer, so a fork needs no lock; acquire and release are each other's partners.
+ */
+static _Atomic(uint8_t *) spares[SPARES];
+
+static uint8_t *take_spare(void)
+{
+	for (int i = 0; i < SPARES; i++) {
+		uint8_t *spare = atomic_load_explicit(&spares[i], memory_order_relaxed);
+
+		if (spare)
+			spare = atomic_exchange_explicit(&spares[i], NULL, memory_order_acquire);
+		if (spare)
+			return spare;
+	}
+	return malloc(AW_TLS_OUT_MAX);
+}
+
+static void give_spare(uint8_t *spare)
+{
+	for (int i = 0; i < SPARES; i++) {
+		uint8_t *none = NULL;
+
+		if (atomic_compare_exchange_strong_explicit(
+			    &spares[i], &none, spare, memory_order_release, memory_order_relaxed))
+			return;
+	}
+	free(spare);
+}
+
+/* False: memory is out, or the bound is reached. */
 static bool make_room(struct aw_tls *tls, size_t len)
 {
-	size_t size = tls->out_size ? tls->out_size : OUT_MIN;
-	uint8_t *grown;
-
-	if (len > AW_TLS_OUT_MAX - tls->out_len)
-		return false;
-	while (size < tls->out_len + len)
-		size *= 2;
-	if (size > AW_TLS_OUT_MAX)
-		size = AW_TLS_OUT_MAX;
-	if (size == tls->out_size)
-		return true;
-	grown = realloc(tls->out, size);
-	if (!grown)
-		return false;
-	tls->out = grown;
-	tls->out_size = size;
-	return true;
+	if (!tls->out)
+		tls->out = take_spare();
+	return tls->out && len <= AW_TLS_OUT_MAX - tls->out_len;
 }
 
 /* At the bound OpenSSL waits, as for a full socket: a peer that makes this end answer, and reads nothing, gets no more. */
@@ -251,9 +269,10 @@ bool aw_tls_flush(struct aw_tls *tls)
 		}
 		tls->out_sent += (size_t)n;
 	}
-	free(tls->out);
+	if (tls->out)
+		give_spare(tls->out);
 	tls->out = NULL;
-	tls->out_sent = tls->out_len = tls->out_size = 0;
+	tls->out_sent = tls->out_len = 0;
 	return true;
 }
 

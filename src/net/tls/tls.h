@@ -23,7 +23,8 @@
 #define AW_TLS_SEND_MAX (64u * 1024) /* bytes that become records before the socket is asked */
 /* Bytes of records that wait for the socket: a full send, and what the handshake or a key update adds. */
 #define AW_TLS_OUT_MAX (AW_TLS_SEND_MAX + 32u * 1024)
-#define AW_TLS_TURN_READS 4 /* reads of the socket in a turn, so that other QPs have theirs */
+#define AW_TLS_TURN_READS \
+	16 /* reads of the socket, of a record each, in a turn, so that other QPs have theirs */
 #define AW_TLS_CAUSE_MAX 256
 #define AW_TLS_PEER_MAX 128 /* bytes of a peer's name, for the log */
 
