@@ -53,7 +53,9 @@ def assert_pinged(server, client):
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_rping_by_the_addresses_in_the_certificates(start, port, files, address):
-    server, client = rping(start, port, [*words(files), "ANYWARP_LOG=info"], [*words(files), "ANYWARP_LOG=info"], address)
+    """On one host, and where the user asks for shared memory."""
+    prefix = [*words(files), "ANYWARP_LOG=info", "ANYWARP_HOST_PATH=on"]
+    server, client = rping(start, port, prefix, prefix, address)
     assert_pinged(server, client)
     for output, role in ((server.output(), "responder"), (client.output(), "initiator")):
         assert re.search(rf"connection secured by tls peer \S+ as {role} certificate /CN={NAME}\n", output)
