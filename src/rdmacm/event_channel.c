@@ -35,6 +35,7 @@ struct aw_cm_channel {
 	struct aw_cm_event_list queue;
 	bool destroyed;
 	bool raised;
+	bool raised_twice; /* while another thread raised the fd: a readable fd does not tell that this one has */
 	bool wake_due; /* a thread is about to wake the readers */
 	_Atomic uint32_t raising; /* threads that raise the fd; incremented under the lock */
 	struct aw_after after;
@@ -119,7 +120,7 @@ static void begin_empty(struct aw_event_owner *owner)
 	ch->after.fn = wake_after;
 	pthread_mutex_init(&ch->lock, NULL);
 	TAILQ_INIT(&ch->queue);
-	ch->raised = ch->wake_due = false;
+	ch->raised = ch->raised_twice = ch->wake_due = false;
 	ch->readers = 0;
 	atomic_store_explicit(&ch->raising, 0, memory_order_relaxed);
 }
@@ -190,6 +191,7 @@ static void wake(struct aw_cm_channel *ch)
 		atomic_fetch_add_explicit(&ch->raising, 1, memory_order_relaxed);
 	else if (raises)
 		aw_event_fd_raise(fd);
+	ch->raised_twice = ch->raised_twice || (raises && !alone);
 	ch->wake_due = false;
 	aw_unlock(&ch->lock);
 	if (alone) {
@@ -237,8 +239,12 @@ static void await_raised(struct aw_cm_channel *ch) AW_REQUIRES(ch->lock)
 	struct pollfd fd = { .fd = ch->channel.fd, .events = POLLIN };
 	int cancel = aw_cancel_disable();
 
-	while (is_raising(ch) && poll(&fd, 1, RAISE_MS) <= 0)
-		continue;
+	while (is_raising(ch)) {
+		if (ch->raised_twice)
+			poll(NULL, 0, RAISE_MS);
+		else if (poll(&fd, 1, RAISE_MS) > 0)
+			break;
+	}
 	aw_cancel_restore(cancel);
 }
 
@@ -251,7 +257,7 @@ static void match_fd(struct aw_cm_channel *ch) AW_REQUIRES(ch->lock)
 		await_raised(ch);
 		aw_event_fd_lower(ch->channel.fd);
 	}
-	ch->raised = false;
+	ch->raised = ch->raised_twice = false;
 }
 
 /* NULL: there is no event. */
