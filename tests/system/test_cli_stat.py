@@ -21,7 +21,9 @@ from open_build import open_build
 
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 ANYWARP = BUILD / "bin" / "anywarp"
-MAN = pathlib.Path(__file__).resolve().parents[2] / "man"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MAN = ROOT / "man"
+LAYOUT = int(re.search(r"AW_STAT_LAYOUT (\d+)u", (ROOT / "src/net/stat/stat_layout.h").read_text(encoding="ascii"))[1])
 STRANGER = 63000 + os.getpid() % 2000
 
 
@@ -235,7 +237,7 @@ SIZE = HEAD + ROW * ROWS + (64 << 10) + (16 << 20)  # the ring of a capture lies
 SEALS = 0x2 | 0x4  # shrink, grow
 
 
-def head(magic=0x5441545357594E41, layout=4, end=2):
+def head(magic=0x5441545357594E41, layout=LAYOUT, end=2):
     return "0:" + struct.pack("=QIIIIQQQ", magic, layout, end, 0, 0, 0, 0, 0).hex()
 
 
