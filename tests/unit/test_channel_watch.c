@@ -5,6 +5,7 @@
 
 #include "../lib/polled_channel.h"
 #include "base/clock.h"
+#include "ring/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +53,11 @@ static void channel_watch__the_program_receives(void **state)
 
 static bool is_eventful_again(struct pair *p)
 {
-	return aw_eventful_is_enough(&p->b.qp->serving.eventful);
+	aw_lock(&p->b.qp->lock);
+	bool is_enough = aw_eventful_is_enough(&p->b.qp->serving.eventful);
+
+	aw_unlock(&p->b.qp->lock);
+	return is_enough;
 }
 
 static void write_octet(struct pair *p, uint8_t octet)
