@@ -10,13 +10,12 @@ void aw_rnr_wait_begin(struct aw_rnr_wait *wait, struct aw_qp *qp)
 	qp->rnr_over = false;
 }
 
-void aw_rnr_wait_try(struct aw_rnr_wait *wait, struct aw_qp *qp, uint32_t patience_ms,
-		     uint64_t now_ns)
+void aw_rnr_wait_try(struct aw_rnr_wait *wait, struct aw_qp *qp, uint32_t limit_ms, uint64_t now_ns)
 {
 	if (wait->msn != qp->rx_msn[DDP_QN_SEND]) {
 		wait->msn = qp->rx_msn[DDP_QN_SEND];
 		wait->since_ns = now_ns;
-	} else if (patience_ms && now_ns - wait->since_ns >= patience_ms * MS_NS) {
+	} else if (limit_ms && now_ns - wait->since_ns >= limit_ms * MS_NS) {
 		qp->rnr_holds = false;
 		qp->rnr_over = true;
 	}

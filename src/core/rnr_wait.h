@@ -30,10 +30,10 @@ static inline bool aw_rnr_wait_holds(const struct aw_qp *qp)
 }
 
 /*
- * Called before each try of the message that waits: when patience_ms is over, this try is the last. patience_ms 0: it waits for
+ * Called before each try of the message that waits: when limit_ms is over, this try is the last. limit_ms 0: it waits for
  * ever.
  */
-void aw_rnr_wait_try(struct aw_rnr_wait *wait, struct aw_qp *qp, uint32_t patience_ms,
+void aw_rnr_wait_try(struct aw_rnr_wait *wait, struct aw_qp *qp, uint32_t limit_ms,
 		     uint64_t now_ns);
 
 /* Called when a message has found its receive, perhaps in its last try: others may wait again. */

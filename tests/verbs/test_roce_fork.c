@@ -15,7 +15,7 @@
 
 enum {
 	CHILD_S = 30,
-	PATIENCE_MS = 300,
+	POST_WAIT_MS = 300,
 };
 
 static struct two parent_s;
@@ -163,7 +163,7 @@ static void fork__peer_is_killed_before_it_answers(void **state)
 	tell(to_child[1], 0);
 	status = child_end(pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-	aw_bounds.patience_ms = PATIENCE_MS;
+	aw_bounds.post_wait_ms = POST_WAIT_MS;
 	walker_post(&w, IBV_WR_SEND, 16, NULL);
 	walker_sent(&w, IBV_WC_RETRY_EXC_ERR);
 	walker_destroy(&w);

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum {
-	PATIENCE_MS = 100,
+	POST_WAIT_MS = 100,
 	KILLS = 40, /* if not told */
 	BUSY_LIFE_US = 30000, /* into the traffic */
 	EARLY_LIFE_US = 2000, /* the time that connecting takes */
@@ -48,7 +48,7 @@ struct survivor {
 
 static int setup(void **state)
 {
-	aw_bounds.patience_ms = PATIENCE_MS;
+	aw_bounds.post_wait_ms = POST_WAIT_MS;
 	return fixture_setup(state);
 }
 
@@ -200,12 +200,12 @@ static bool round_done(struct survivor *s, const struct victim *v)
 /* A busy machine may let it wait for longer than those that never come. */
 static void talk_to_a_new_peer(struct survivor *s, struct victim *v)
 {
-	aw_bounds.patience_ms = AW_RC_PATIENCE_MS;
+	aw_bounds.post_wait_ms = AW_RC_POST_WAIT_MS;
 	meet(s, v, VICTIM_SERVES, 0, 0);
 	walk_to(s, v);
 	for (int i = 0; i < 3; i++)
 		assert_true(round_done(s, v));
-	aw_bounds.patience_ms = PATIENCE_MS;
+	aw_bounds.post_wait_ms = POST_WAIT_MS;
 }
 
 static void serves_a_new_peer(struct survivor *s)
@@ -280,7 +280,7 @@ static void killed__a_post_has_the_time_of_its_attributes(void **state)
 	int64_t began;
 
 	survivor_make(&s, *state);
-	aw_bounds.patience_ms = AW_RC_PATIENCE_MS;
+	aw_bounds.post_wait_ms = AW_RC_POST_WAIT_MS;
 	meet(&s, &v, VICTIM_SERVES, 0, 0);
 	walk_init(&s.w);
 	walker_recv(&s.w, 1);

@@ -15,14 +15,14 @@
 #include <unistd.h>
 
 enum {
-	PATIENCE_MS = 300,
+	POST_WAIT_MS = 300,
 	WAIT_MS = 5000, /* less than a call may take that a stranger could be held for */
 	STRANGERS = 20, /* more than a QP lets wait */
 };
 
 static int setup(void **state)
 {
-	aw_bounds.patience_ms = PATIENCE_MS;
+	aw_bounds.post_wait_ms = POST_WAIT_MS;
 	return fixture_setup(state);
 }
 

@@ -13,7 +13,7 @@
 
 enum {
 	AGAIN = 20,
-	PATIENCE_MS = 100,
+	POST_WAIT_MS = 100,
 	WAIT_S = 10,
 };
 
@@ -134,14 +134,14 @@ static void sqd__posts_wait_without_a_peer(void **state)
 	struct route route = route_loopback(f);
 	struct two t;
 
-	aw_bounds.patience_ms = PATIENCE_MS;
+	aw_bounds.post_wait_ms = POST_WAIT_MS;
 	two_make(&t, f);
 	walk(&t.a, &route, t.b.qp->qp_num);
 	assert_int_equal(qp_move(t.a.qp, IBV_QPS_SQD), 0);
 	walker_post(&t.a, IBV_WR_SEND, 1, NULL);
-	poll(NULL, 0, 3 * PATIENCE_MS); /* nothing may happen */
+	poll(NULL, 0, 3 * POST_WAIT_MS); /* nothing may happen */
 	assert_int_equal(qp_state(t.a.qp), IBV_QPS_SQD);
-	aw_bounds.patience_ms = AW_RC_PATIENCE_MS;
+	aw_bounds.post_wait_ms = AW_RC_POST_WAIT_MS;
 	walk_init(&t.b);
 	walker_recv(&t.b, 1);
 	walk_rtr(&t.b, &route, t.a.qp->qp_num);

@@ -10,20 +10,20 @@
 #include <unistd.h>
 
 enum {
-	PATIENCE_MS = 300,
-	PATIENT_MS = 30000, /* longer than a test waits for a completion */
+	POST_WAIT_MS = 300,
+	LONG_WAIT_MS = 30000, /* longer than a test waits for a completion */
 };
 
 static int setup(void **state)
 {
-	aw_bounds.patience_ms = PATIENCE_MS;
+	aw_bounds.post_wait_ms = POST_WAIT_MS;
 	return fixture_setup(state);
 }
 
 /* For tests in which no post is dropped because the peer has not come, and none may wait for that. */
 static int setup_patient(void **state)
 {
-	aw_bounds.patience_ms = PATIENT_MS;
+	aw_bounds.post_wait_ms = LONG_WAIT_MS;
 	return fixture_setup(state);
 }
 

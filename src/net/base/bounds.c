@@ -12,7 +12,7 @@ struct aw_bounds aw_bounds = {
 	.half_open_max = AW_HALF_OPEN_MAX,
 	.young_ms = AW_HALF_OPEN_YOUNG_MS,
 	.linger_ms = AW_LINGER_MS,
-	.patience_ms = AW_RC_PATIENCE_MS,
+	.post_wait_ms = AW_RC_POST_WAIT_MS,
 	.yield_ms = AW_RC_YIELD_MS,
 	.timewait_ms = AW_TIMEWAIT_MS,
 };

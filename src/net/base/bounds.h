@@ -56,7 +56,7 @@
  * The least time that a post waits for a first connection, whatever the QP's timeout is: that
  * timeout is for adapters, which need no TCP handshake and no other process to be scheduled.
  */
-#define AW_RC_PATIENCE_MS 5000
+#define AW_RC_POST_WAIT_MS 5000
 
 /* The least time from DISCONNECTED to TIMEWAIT_EXIT, about as long as InfiniBand's timewait. */
 #define AW_TIMEWAIT_MS 2000
@@ -69,7 +69,7 @@ struct aw_bounds {
 	_Atomic uint32_t half_open_max; /* AW_HALF_OPEN_MAX */
 	_Atomic uint32_t young_ms; /* AW_HALF_OPEN_YOUNG_MS */
 	_Atomic uint32_t linger_ms; /* AW_LINGER_MS */
-	_Atomic uint32_t patience_ms; /* AW_RC_PATIENCE_MS */
+	_Atomic uint32_t post_wait_ms; /* AW_RC_POST_WAIT_MS */
 	_Atomic uint32_t yield_ms; /* AW_RC_YIELD_MS */
 	_Atomic uint32_t timewait_ms; /* AW_TIMEWAIT_MS */
 };

@@ -47,7 +47,7 @@ static bool has_stranger(const struct aw_conn *c) AW_REQUIRES(c->lock)
  * time, and TCP finds out when the peer is gone. The deadline runs only from the first byte of the
  * peer's frame, or of its part in a TLS handshake.
  */
-static bool is_patient(const struct aw_conn *c) AW_REQUIRES(c->lock)
+static bool awaits_first_byte(const struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	return c->info.given && c->in.done == 0 && !(c->tls && aw_tls_has_begun(c->tls));
 }
@@ -67,10 +67,10 @@ static void log_waits(const struct aw_conn *c) AW_REQUIRES(c->lock)
 
 static enum aw_frame_io receive(struct aw_conn *c, struct mpa_frame *frame) AW_REQUIRES(c->lock)
 {
-	bool patient = is_patient(c);
+	bool awaited = awaits_first_byte(c);
 	enum aw_frame_io io = aw_frame_recv(c->fd, c->tls, &c->in, frame);
 
-	if (io == AW_FRAME_MORE && patient && !is_patient(c))
+	if (io == AW_FRAME_MORE && awaited && !awaits_first_byte(c))
 		aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
 	return io;
 }
@@ -322,7 +322,7 @@ void aw_conn_send_early(struct aw_conn *c)
 /* True when the handshake is done. */
 static bool secure(struct aw_conn *c, bool accepts) AW_REQUIRES(c->lock)
 {
-	bool patient = is_patient(c);
+	bool awaited = awaits_first_byte(c);
 	int err = c->tls ? 0
 			 : aw_tls_create(c->fd, (const struct sockaddr *)&c->info.peer, accepts,
 					 &c->tls);
@@ -339,7 +339,7 @@ static bool secure(struct aw_conn *c, bool accepts) AW_REQUIRES(c->lock)
 	case AW_TLS_MORE:
 		aw_watch_events(&c->watch, aw_conn_waits[c->state].events |
 						   (aw_tls_has_output(c->tls) ? EPOLLOUT : 0));
-		if (patient && !is_patient(c))
+		if (awaited && !awaits_first_byte(c))
 			aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
 		return false;
 	case AW_TLS_FAILED:
@@ -485,7 +485,7 @@ static void step(struct aw_conn *c, uint32_t events) AW_REQUIRES(c->lock)
 		connect_again(c);
 	} else if (c->state == AW_CONN_DECIDING) {
 		send_wait(c);
-	} else if (aw_conn_waits[c->state].deadline && is_patient(c)) {
+	} else if (aw_conn_waits[c->state].deadline && awaits_first_byte(c)) {
 		log_waits(c);
 	} else if (aw_conn_waits[c->state].deadline) {
 		fail(c, ETIMEDOUT, timeout_causes[c->state]);

@@ -284,14 +284,14 @@ static bool has_posts(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	       !(core->sq_halts && aw_qp_is_drained(core));
 }
 
-static uint32_t patience_ms(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+static uint32_t post_wait_ms(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	/* After a stream that was used no other one will come, so the QP's own timeout holds. UC has none. */
 	if (qp->attr.uc)
-		return aw_bounds.patience_ms;
-	if (qp->lost || qp->peer_gone || qp->retry_ms > aw_bounds.patience_ms)
+		return aw_bounds.post_wait_ms;
+	if (qp->lost || qp->peer_gone || qp->retry_ms > aw_bounds.post_wait_ms)
 		return qp->retry_ms;
-	return aw_bounds.patience_ms;
+	return aw_bounds.post_wait_ms;
 }
 
 /* True when the stream ended before either end had begun a message on it; or, of UC, when it ended. */
@@ -324,7 +324,7 @@ static void follow_qp(struct aw_uqp *qp)
 	if (!waits)
 		qp->fail_ns = 0;
 	if (waits_anew)
-		qp->fail_ns = aw_now_ns() + patience_ms(qp) * MS_NS;
+		qp->fail_ns = aw_now_ns() + post_wait_ms(qp) * MS_NS;
 	qp->recall_due |= ended_anew;
 	/* Once for each: a program that posts all the time must not put the clock off. */
 	if (waits_anew || ended_anew)
