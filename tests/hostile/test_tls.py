@@ -3,6 +3,7 @@
 ends has cut or changed. RFC 8446 4.4.2.4, 5 and 6; RFC 7301 3.2. What is refused is refused by the alert that TLS has for it,
 and the log names cause and remedy."""
 
+import contextlib
 import os
 import socket
 import ssl
@@ -304,8 +305,10 @@ def test_a_changed_stream_ends_and_places_nothing(victim, change, log):
     with TlsAttacker.accepted(victim) as peer:
         peer.ask_victim("recv", 1, region.number, 0, 64)
         records = peer.sock.records(iwarp.fpdu(send(1, b"not to be placed")))
-        peer.sock.sock.sendall(change(records))
-        peer.sock.sock.shutdown(socket.SHUT_WR)
+        # The victim resets the stream once it has seen enough, maybe before all is said.
+        with contextlib.suppress(OSError):
+            peer.sock.sock.sendall(change(records))
+            peer.sock.sock.shutdown(socket.SHUT_WR)
         peer.wait_disconnected()
         assert peer.completions(1) == [f"1:{FLUSH}"]
         wait_said(victim, before, log)
