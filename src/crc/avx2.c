@@ -8,11 +8,8 @@
 #include "crc/walk.h"
 
 #define VECTOR 32u
+typedef __m256i vector;
 #define VECTORS 8 /* in flight, since a product has a result only after several cycles */
-#define SHORT_MAX 127u /* up to here one word after another is as fast */
-#define GROUPS_MIN 512u
-/* From here on no store is in two cache lines, behind a beginning that aligns dst. */
-#define ALIGN_MIN 4096u
 
 #define FACTORS(n) _mm256_broadcastsi128_si256(factors(AW_CRC_FIRST_##n, AW_CRC_SECOND_##n))
 
@@ -68,23 +65,17 @@ AW_CRC_INLINE uint32_t fold_vector(__m256i v)
 					  _mm256_extracti128_si256(v, 1)));
 }
 
-AW_CRC_INLINE uint32_t fold_all(uint32_t crc, struct crc_walk *walk)
+AW_CRC_INLINE vector vector_of(uint32_t crc)
 {
-	__m256i v;
-
-	if (walk->left <= SHORT_MAX)
-		return fold_next(crc, walk, walk->left);
-	if (walk->copies && walk->left >= ALIGN_MIN)
-		crc = fold_next(crc, walk, -(uintptr_t)walk->dst % VECTOR);
-	v = _mm256_xor_si256(take(walk, 0), _mm256_zextsi128_si256(_mm_cvtsi32_si128((int)crc)));
-	if (walk->left >= GROUPS_MIN)
-		v = fold_groups(v, walk);
-	else
-		walk_on(walk, VECTOR);
-	for (; walk->left >= VECTOR; walk_on(walk, VECTOR))
-		v = add(v, FACTORS(32), take(walk, 0));
-	return fold_next(fold_vector(v), walk, walk->left);
+	return _mm256_zextsi128_si256(_mm_cvtsi32_si128((int)crc));
 }
+
+AW_CRC_INLINE vector add_next(vector v, vector next)
+{
+	return add(v, FACTORS(32), next);
+}
+
+#include "crc/vectors.h"
 
 uint32_t aw_crc_fold_avx2(uint32_t crc, const void *data, size_t len)
 {

@@ -8,11 +8,8 @@
 #include "crc/walk.h"
 
 #define VECTOR 64u
+typedef __m512i vector;
 #define VECTORS 4 /* in flight, since a product has a result after eight cycles */
-#define SHORT_MAX 127u /* up to here one word after another is as fast */
-#define GROUPS_MIN 512u
-/* From here on it pays to store whole cache lines, behind a beginning that makes dst one. */
-#define ALIGN_MIN 4096u
 
 #define FACTORS(n) _mm512_broadcast_i32x4(factors(AW_CRC_FIRST_##n, AW_CRC_SECOND_##n))
 
@@ -71,23 +68,17 @@ AW_CRC_INLINE uint32_t fold_vector(__m512i v)
 	return fold_sixteen(sixteen);
 }
 
-AW_CRC_INLINE uint32_t fold_all(uint32_t crc, struct crc_walk *walk)
+AW_CRC_INLINE vector vector_of(uint32_t crc)
 {
-	__m512i v;
-
-	if (walk->left <= SHORT_MAX)
-		return fold_next(crc, walk, walk->left);
-	if (walk->copies && walk->left >= ALIGN_MIN)
-		crc = fold_next(crc, walk, -(uintptr_t)walk->dst % VECTOR);
-	v = _mm512_xor_si512(take(walk, 0), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc)));
-	if (walk->left >= GROUPS_MIN)
-		v = fold_groups(v, walk);
-	else
-		walk_on(walk, VECTOR);
-	for (; walk->left >= VECTOR; walk_on(walk, VECTOR))
-		v = add(v, FACTORS(64), take(walk, 0));
-	return fold_next(fold_vector(v), walk, walk->left);
+	return _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc));
 }
+
+AW_CRC_INLINE vector add_next(vector v, vector next)
+{
+	return add(v, FACTORS(64), next);
+}
+
+#include "crc/vectors.h"
 
 uint32_t aw_crc_fold_avx512(uint32_t crc, const void *data, size_t len)
 {
