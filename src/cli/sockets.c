@@ -30,23 +30,13 @@ static bool need(const char *name, const char *what, const char *value)
 	return false;
 }
 
-// Sockets that the program takes for protected would not be.
-static bool refuse_tls(void)
-{
-	fprintf(stderr, SOCKETS_WHO
-		": there is no TLS for sockets programs yet, and nothing runs without it where it is "
-		"asked for: leave out --tls, and unset ANYWARP_TLS and ANYWARP_TLS_*, to run the "
-		"program unprotected\n");
-	return false;
-}
-
 static bool parse_option(char ***arg, struct sockets_options *options)
 {
-	if (aw_tls_is_asked(**arg))
-		return refuse_tls();
-	enum launch_option common = aw_launch_option(&options->launch, arg);
+	enum launch_option common = aw_tls_option(&options->launch, arg);
 	const char *value;
 
+	if (common == LAUNCH_OTHER)
+		common = aw_launch_option(&options->launch, arg);
 	if (common != LAUNCH_OTHER)
 		return common == LAUNCH_TAKEN;
 	if (aw_launch_value(arg, "--rules", &value))
@@ -141,24 +131,24 @@ static int do_as_told(struct sockets_options *options)
 		return CLI_USAGE;
 	if (options->check)
 		return check(&options->rules);
-	if (aw_tls_is_asked(NULL) && !refuse_tls())
-		return CLI_RUN_FAILED;
+	if (aw_tls_options_required() && !aw_sockets_rules_are_protected(&options->rules))
+		return CLI_USAGE;
 	if (!program) {
 		fprintf(stderr, SOCKETS_WHO ": no program to run: for example "
 					    "'anywarp sockets -- iperf3 -s'\n");
 		return CLI_USAGE;
 	}
-	// A program is refused whose sockets would be plain TCP where a rule says that they are never so.
+	// A program is refused whose sockets would be plain TCP where a rule or TLS says that they are never so.
 	why = aw_sockets_rules_may_iwarp(&options->rules, program) ? aw_sockets_unseen(program)
 								   : NULL;
 	if (why) {
 		const char *slash = strrchr(program, '/');
 
 		fprintf(stderr,
-			SOCKETS_WHO
-			": a rule says 'on', and the sockets of '%s' would be plain TCP: %s: leave "
-			"them to TCP by --rule 'off program=%s' before the others\n",
-			program, why, slash ? slash + 1 : program);
+			SOCKETS_WHO ": %s, and the sockets of '%s' would be plain TCP: %s: leave "
+				    "them to TCP by --rule 'off program=%s' before the others\n",
+			aw_tls_options_required() ? "TLS is required" : "a rule says 'on'", program,
+			why, slash ? slash + 1 : program);
 		return CLI_USAGE;
 	}
 	if (!set_environment(options))
@@ -185,7 +175,8 @@ const struct cli_command aw_cli_sockets = {
 	.run = sockets,
 	.summary = "run a sockets program over anywarp",
 	.help = "usage: anywarp sockets [--rules FILE] [--rule TEXT]... [--log LEVEL] [--mpa LIST]\n"
-		"                       [--] PROGRAM [ARGUMENTS]\n"
+		"                       [--tls off|require] [--tls-cert FILE] [--tls-key FILE]\n"
+		"                       [--tls-ca FILE] [--tls-name NAME] [--] PROGRAM [ARGUMENTS]\n"
 		"       anywarp sockets --check [--rules FILE] [--rule TEXT]...\n"
 		"       anywarp sockets --status [PID]\n"
 		"\n"
@@ -209,11 +200,20 @@ const struct cli_command aw_cli_sockets = {
 		"                or debug\n"
 		"  --mpa LIST    how connections are set up; see 'anywarp help run'. With a list the\n"
 		"                proxy process carries every iWARP connection, which is slower\n"
+		"  --tls off|require  no TCP connection without TLS 1.3 under MPA, in which both ends\n"
+		"                show a certificate, but for those that a rule has off; without rules\n"
+		"                that is every connection. The proxy process carries them, and no rule\n"
+		"                may say 'auto': docs/tls.md\n"
+		"  --tls-cert FILE, --tls-key FILE, --tls-ca FILE, --tls-name NAME\n"
+		"                this end's certificate and key, the peers' CA, and the name that a\n"
+		"                peer's certificate must have; see 'anywarp help run'\n"
 		"\n"
 		"The exit status is PROGRAM's; 2 for wrong usage or a wrong rule, which is named\n"
 		"with its line; 127 when there is no such program, 126 when it cannot be executed,\n"
 		"125 when anywarp itself failed.\n"
 		"\n"
 		"  anywarp sockets --rule 'on port=5201' -- iperf3 -s\n"
-		"  anywarp sockets --rule 'on port=5201' -- iperf3 -c 192.0.2.7\n",
+		"  anywarp sockets --rule 'on port=5201' -- iperf3 -c 192.0.2.7\n"
+		"  anywarp sockets --tls require --tls-cert a.pem --tls-key a.key --tls-ca ca.pem\n"
+		"      -- redis-server\n",
 };

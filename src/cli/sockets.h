@@ -28,6 +28,9 @@ __attribute__((warn_unused_result)) bool aw_sockets_rules_read(struct sockets_ru
 // Returns whether a socket of the program may have to be iWARP.
 bool aw_sockets_rules_may_iwarp(const struct sockets_rules *rules, const char *program);
 
+// True unless a rule says 'auto', of which nothing has TLS; then an error was printed.
+bool aw_sockets_rules_are_protected(const struct sockets_rules *rules);
+
 // Returns why a preloaded library does not see the program's sockets; NULL: it does, as far as its file tells.
 const char *aw_sockets_unseen(const char *program);
 

@@ -2,6 +2,8 @@
 // Joins the rules of a command line, from its files and its words, to one text for the library.
 #include "cli/sockets.h"
 
+#include "cli/tls_options.h"
+
 #include "xsock/base/rules.h"
 
 #include <errno.h>
@@ -92,11 +94,23 @@ bool aw_sockets_rules_read(struct sockets_rules *all, const char *path)
 	return false;
 }
 
+bool aw_sockets_rules_are_protected(const struct sockets_rules *all)
+{
+	for (const char *rule = all->text; rule && *rule; rule += strcspn(rule, "\n") + 1)
+		if (!strncmp(rule, "auto", strlen("auto"))) {
+			fprintf(stderr, SOCKETS_WHO
+				": a rule says 'auto', and TLS is required: neither a pair nor TCP has it: write "
+				"'on', or 'off' where a connection may do without\n");
+			return false;
+		}
+	return true;
+}
+
 bool aw_sockets_rules_may_iwarp(const struct sockets_rules *all, const char *program)
 {
 	struct aw_xs_query q = { .program = program };
 	struct aw_xs_rules *rules = all->text ? read_text(SOCKETS_WHO, all->text) : NULL;
-	bool may = false;
+	bool may = !all->text && aw_tls_options_required();
 
 	for (int listening = 0; rules && listening < 2; listening++) {
 		q.listening = listening;

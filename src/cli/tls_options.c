@@ -66,7 +66,7 @@ enum launch_option aw_tls_option(const struct launch *launch, char ***arg)
 	return LAUNCH_OTHER;
 }
 
-static bool is_required(void)
+bool aw_tls_options_required(void)
 {
 	unsigned long word = 0;
 
@@ -77,7 +77,7 @@ static bool is_required(void)
 // The library finds the same, but only once the program needs it.
 bool aw_tls_options_check(const char *who)
 {
-	bool required = is_required(), right = true;
+	bool required = aw_tls_options_required(), right = true;
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		if (required && files[i].is_needed && !has(files[i].variable))
@@ -91,13 +91,4 @@ bool aw_tls_options_check(const char *who)
 		right = false;
 	}
 	return right;
-}
-
-bool aw_tls_is_asked(const char *arg)
-{
-	bool asked = is_required() || (arg && !strncmp(arg, "--tls", strlen("--tls")));
-
-	for (size_t i = 0; i < ARRAY_LEN(files); i++)
-		asked |= has(files[i].variable);
-	return asked;
 }

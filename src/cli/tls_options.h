@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The options by which 'anywarp run' has a program's connections protected by TLS, and the variables that they set.
+// The options by which 'anywarp run' and the like have a program's connections protected by TLS, and the variables that they set.
 #ifndef CLI_TLS_OPTIONS_H
 #define CLI_TLS_OPTIONS_H
 
@@ -11,7 +11,7 @@ enum launch_option aw_tls_option(const struct launch *launch, char ***arg);
 // Checks what the options and the environment say together. False: an error was printed.
 bool aw_tls_options_check(const char *who);
 
-// True when the environment asks for TLS, or *arg, which may be NULL, does.
-bool aw_tls_is_asked(const char *arg);
+// True when the options or the environment require TLS.
+bool aw_tls_options_required(void);
 
 #endif

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools" / "lib"))
+sys.path[:0] = [str(ROOT / folder) for folder in ("tools/lib", "tests/system")]
 sys.dont_write_bytecode = True
 
 import scene as scenes  # noqa: E402
@@ -31,7 +31,7 @@ def install():
 
 
 def pytest_addoption(parser):
-    parser.addoption("--mode", action="append", choices=[mode.name for mode in scenes.MODES],
+    parser.addoption("--mode", action="append", choices=[mode.name for mode in (*scenes.MODES, scenes.TLS)],
                      help="only this mode, or these")
 
 
@@ -40,7 +40,7 @@ def pytest_generate_tests(metafunc):
     marked = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if "scene" in metafunc.fixturenames and "mode" not in marked:
         wanted = metafunc.config.getoption("--mode")
-        modes = [mode for mode in scenes.MODES if not wanted or mode.name in wanted]
+        modes = [mode for mode in (*scenes.MODES, scenes.TLS) if mode.name in (wanted or [each.name for each in scenes.MODES])]
         metafunc.parametrize("mode", modes, ids=lambda mode: mode.name)
 
 

@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 
+import certificates
 import program
 import tap
 
@@ -45,8 +46,9 @@ RECORDS = os.environ.get("ANYWARP_SOCKETS_RECORD") != "off"
 PATIENCE = {"ANYWARP_SOCKETS_PAIR_MS": 5000}
 
 # server and client are rules of `anywarp sockets`, or None: without our library. iwarp tells
-# whether every connection has to be one over iWARP, pair whether none may carry an octet over TCP.
-Mode = collections.namedtuple("Mode", "name server client iwarp pair", defaults=(False,))
+# whether every connection has to be one over iWARP, pair whether none may carry an octet over TCP, tls whether each has to begin
+# with TLS and show nothing of MPA.
+Mode = collections.namedtuple("Mode", "name server client iwarp pair tls", defaults=(False, False))
 MODES = (
     Mode("plain", None, None, False),
     Mode("off", "off", "off", False),
@@ -55,6 +57,9 @@ MODES = (
     Mode("plain_client", "auto", None, False),
     Mode("plain_server", None, "auto", False),
 )
+# For who asks for it: it is the proxy process that carries every connection, as it does in `on` without records.
+TLS = Mode("tls", "on", "on", True, False, True)
+TLS_NAME = "programs"
 
 
 class Install:
@@ -68,13 +73,22 @@ class Install:
             for path in sorted((build / part).glob(pattern)):
                 shutil.copy2(path, target / path.name, follow_symlinks=False)
         open_to_all(folder)
+        self.files = None  # a certificate, its key and its CA, once a program needs them
 
-    def prefix(self, rule):
+    def tls(self):
+        """The options by which both ends show the same certificate. Servers change their user: all may read its key."""
+        if not self.files:
+            self.files = certificates.Authority(self.folder / "ca").issue("host", f"DNS:{TLS_NAME}")
+            open_to_all(self.folder / "ca")
+        return ["--tls", "require", "--tls-cert", str(self.files.cert), "--tls-key", str(self.files.key),
+                "--tls-ca", str(self.files.ca), "--tls-name", TLS_NAME]
+
+    def prefix(self, rule, tls=False):
         """What goes before a command line for it to run by the rule."""
         if rule is None:
             return []
         rules = [argument for each in rule.splitlines() for argument in ("--rule", each)]
-        return [str(self.folder / "bin" / "anywarp"), "sockets", *rules, "--"]
+        return [str(self.folder / "bin" / "anywarp"), "sockets", *rules, *(self.tls() if tls else []), "--"]
 
     def processes(self):
         """Those that run a program of ours, as the library may start one."""
@@ -167,7 +181,7 @@ class Scene:
         if self.mode.pair:
             settings += [f"{name}={value}" for name, value in PATIENCE.items()]
         whole = [*as_user(user), "env", f"--chdir={self.folder}", f"HOME={self.home}", *settings,
-                 *self.install.prefix(rule), *argv]
+                 *self.install.prefix(rule, self.mode.tls), *argv]
         self.programs.append(program.Program(whole))
         return self.programs[-1]
 
@@ -207,7 +221,8 @@ class Scene:
         unused = unused or silent and RECORDS
         seen = self.tap.seen(port)
         assert seen.opened, f"nobody connected to port {port}"
-        wanted = seen.opened if iwarp else 0
+        wanted = seen.opened if iwarp and not self.mode.tls else 0
+        assert seen.hellos == (seen.opened if iwarp and self.mode.tls else 0), f"port {port}: {seen}"
         assert seen.requests == wanted, f"port {port}: {seen}"
         assert seen.replies == wanted or unused and seen.replies < wanted, f"port {port}: {seen}"
         assert seen.records == (wanted if RECORDS else 0), f"port {port}: {seen}"

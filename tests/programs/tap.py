@@ -15,32 +15,35 @@ REJECTED = 0x20  # of a Reply's flags
 WAIT = 0x06  # the flags of a frame that is no Reply yet (docs/extensions.md)
 KEY_OCTETS = 16
 REQUEST, REPLY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
+HELLO = b"\x16\x03\x01"  # TLS's ClientHello, as OpenSSL begins its record (RFC 8446 5.1)
 # Of a Start frame of revision 1, what anywarp tells anywarp (src/xsock/stream/msg.h): two octets, then bits.
 MAGIC_AT, MAGIC, RECORD = 24, b"aw", 0x04
 
-# Of a packet from its IPv4 header on: a SYN, a FIN, a RST, or octets that begin with "MPA ".
+# Of a packet from its IPv4 header on: a SYN, a FIN, a RST, or octets that begin with "MPA " or HELLO.
 FILTER = (
     (0xB1, 0, 0, 0),            # x = length of the IPv4 header
     (0x50, 0, 0, 13),           # a = TCP's flags
     (0x54, 0, 0, FIN | SYN | RST),
-    (0x15, 0, 7, 0),
+    (0x15, 0, 9, 0),
     (0x50, 0, 0, 12),           # a = length of the TCP header
     (0x74, 0, 0, 2),
     (0x54, 0, 0, 0x3C),
     (0x0C, 0, 0, 0),            # x += a
     (0x07, 0, 0, 0),
     (0x40, 0, 0, 0),            # a = the first four octets behind it
-    (0x15, 0, 1, 0x4D504120),
+    (0x15, 2, 0, 0x4D504120),
+    (0x54, 0, 0, 0xFFFFFF00),
+    (0x15, 0, 1, 0x16030100),
     (0x06, 0, 0, 256),
     (0x06, 0, 0, 0),
 )
 
 # The same of an IPv6 packet, of which a raw socket has all from the TCP header on.
-FILTER6 = ((0x30, 0, 0, 13), FILTER[2], (0x15, 0, 6, 0), (0x30, 0, 0, 12), *FILTER[5:7], *FILTER[8:])
+FILTER6 = ((0x30, 0, 0, 13), FILTER[2], (0x15, 0, 8, 0), (0x30, 0, 0, 12), *FILTER[5:7], *FILTER[8:])
 
 # How often each was seen on a listener's port; replies are those that accept, records the Requests of records; carried are the
-# connections that have ended and carried octets.
-Seen = collections.namedtuple("Seen", "opened requests replies records carried", defaults=(0, 0, 0, 0, 0))
+# connections that have ended and carried octets; hellos are those that begin with TLS.
+Seen = collections.namedtuple("Seen", "opened requests replies records carried hellos", defaults=(0, 0, 0, 0, 0, 0))
 
 
 class NotAllowed(Exception):
@@ -72,7 +75,7 @@ class Tap:
         del octets
         self.enlarge()
         self.socket.setblocking(False)
-        self.opened, self.requests, self.replies, self.records, self.carried = ({}, {}, {}, {}, {})
+        self.opened, self.requests, self.replies, self.records, self.carried, self.hellos = ({}, {}, {}, {}, {}, {})
         self.begun = {}  # by source and target: the sequence number of the first octet
         self.finished = set()  # those that have sent a FIN
 
@@ -106,6 +109,8 @@ class Tap:
         self.note_octets(source, target, tcp[13], struct.unpack(">I", tcp[4:8])[0], len(octets))
         if tcp[13] & (SYN | ACK) == SYN:
             self.opened.setdefault(target, set()).add((source, tcp[4:8]))
+        elif octets.startswith(HELLO):
+            self.hellos.setdefault(target, set()).add((source, tcp[4:8]))
         elif key == REQUEST:
             self.requests.setdefault(target, set()).add((source, tcp[4:8]))
             if is_of_a_record(octets):
@@ -132,7 +137,7 @@ class Tap:
         """The Seen of a listener's port so far."""
         self.drain()
         return Seen(*(len(table.get(port, ())) for table in
-                      (self.opened, self.requests, self.replies, self.records, self.carried)))
+                      (self.opened, self.requests, self.replies, self.records, self.carried, self.hellos)))
 
     def ports(self):
         """Every port to which a connection was opened, or that saw a Start frame."""

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Each test runs in three modes: 'plain' (the kernel's TCP alone, which proves the test), 'pass'
 (libanywarp-sockets.so loaded, every socket left to TCP) and 'iwarp' (each connection over iWARP: a record
-beside the program's own TCP socket); some in 'auto' as well, and the contract in 'proxy', where the proxy carries all.
+beside the program's own TCP socket); some in 'auto' as well, and the contract in 'proxy', where the proxy carries all, and in 'tls', where it
+does so under TLS.
 ctest sets ANYWARP_BUILD, and for a sanitizer build ANYWARP_SAN and ANYWARP_PRELOAD (its run-time
 library)."""
 
+import atexit
+import functools
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -18,6 +22,7 @@ sys.path.insert(0, str(ROOT / "tools" / "lib"))
 sys.path.insert(0, str(ROOT / "tests" / "system"))
 sys.dont_write_bytecode = True
 
+import certificates  # noqa: E402
 import program  # noqa: E402
 from failures import pytest_runtest_makereport  # noqa: E402, F401
 from open_build import open_build  # noqa: E402
@@ -27,11 +32,11 @@ if "ANYWARP_BUILD" not in os.environ:
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 SANITIZER = os.environ.get("ANYWARP_SAN", "")
 SOCKETS = BUILD / "lib" / "libanywarp-sockets.so"
-RULES = {"pass": "off", "iwarp": "on", "auto": "auto", "pair": "auto", "proxy": "on"}
+RULES = {"pass": "off", "iwarp": "on", "auto": "auto", "pair": "auto", "proxy": "on", "tls": "on"}
 # The kernel alone has nothing for a sanitizer.
 ALL_MODES = [mode for mode in (*([] if SANITIZER else ["plain"]), *RULES)
-             if mode in os.environ.get("ANYWARP_MODES", "plain pass iwarp auto pair proxy").split()]
-MODES_AND_AUTO = [mode for mode in ALL_MODES if mode not in ("pair", "proxy")]
+             if mode in os.environ.get("ANYWARP_MODES", "plain pass iwarp auto pair proxy tls").split()]
+MODES_AND_AUTO = [mode for mode in ALL_MODES if mode not in ("pair", "proxy", "tls")]
 MODES = [mode for mode in MODES_AND_AUTO if mode != "auto"]
 
 
@@ -48,6 +53,14 @@ def await_sleep(directory, looks):
         in_a_row = in_a_row + 1 if is_asleep(directory) else 0
         time.sleep(0.001)
 """
+
+
+@functools.cache
+def authority():
+    """A certificate of both ends, which lasts as long as the tests."""
+    folder = tempfile.TemporaryDirectory(prefix="anywarp-contract-")
+    atexit.register(folder.cleanup)
+    return certificates.Authority(pathlib.Path(folder.name) / "ca").issue("contract")
 
 
 class Mode:
@@ -67,6 +80,8 @@ class Mode:
             env["ANYWARP_SOCKETS_RULES"] = self.rules
         if self.name == "proxy":
             env["ANYWARP_SOCKETS_RECORD"] = "off"
+        if self.name == "tls":
+            env.update(certificates.variables(authority(), "contract"))
         if self.name == "pair":
             env["CONTRACT_PAIR"] = "1"
             env.setdefault("ANYWARP_SOCKETS_PAIR_MS", "20000")  # however loaded the machine

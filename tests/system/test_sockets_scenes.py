@@ -2,10 +2,14 @@
 """What an ordinary sockets program can do, it can do with the preloaded library: over iWARP, and where
 one end is plain. sockets_peer.py has the scenes; each passes over bare TCP, too."""
 
+import atexit
+import functools
 import os
 import pathlib
 import sys
+import tempfile
 
+import certificates
 import conftest
 import pytest
 
@@ -17,12 +21,20 @@ LIBRARY = conftest.BUILD / "lib" / "libanywarp-sockets.so"
 SCENES = sorted(set(sockets_peer.CONNECT) - {"delayed", "called_off", "at_once"})
 SIGKILLED = -9
 # Each end's rules; None is an end without the library, "record" is `on`, and "on" is that
-# without records: the proxy carries the connection.
+# without records: the proxy carries the connection. "tls" is `on` as well, and requires TLS.
 PAIRS = {"tcp": (None, None), "on": ("on", "on"), "record": ("record", "record"), "auto": ("auto", "auto"),
          "on_and_record": ("on", "record"), "record_and_on": ("record", "on"), "plain_client": ("auto", None),
-         "plain_server": (None, "auto")}
+         "plain_server": (None, "auto"), "tls": ("tls", "tls")}
 if conftest.SANITIZER:
     del PAIRS["tcp"]  # nothing of ours is in it: it proves the scenes
+
+
+@functools.cache
+def authority():
+    """A certificate of both ends, which lasts as long as the tests."""
+    folder = tempfile.TemporaryDirectory(prefix="anywarp-scenes-")
+    atexit.register(folder.cleanup)
+    return certificates.Authority(pathlib.Path(folder.name) / "ca").issue("scenes")
 
 
 def environment(logs, rules):
@@ -31,7 +43,9 @@ def environment(logs, rules):
     if rules is None:
         return env
     env["LD_PRELOAD"] = " ".join(filter(None, [env.get("LD_PRELOAD"), str(LIBRARY)]))
-    env["ANYWARP_SOCKETS_RULES"] = "on" if rules == "record" else rules
+    env["ANYWARP_SOCKETS_RULES"] = "on" if rules in ("record", "tls") else rules
+    if rules == "tls":
+        env.update(certificates.variables(authority(), "scenes"))
     if rules == "on":
         env["ANYWARP_SOCKETS_RECORD"] = "off"
     return env

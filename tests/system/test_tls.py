@@ -158,22 +158,6 @@ def run_anywarp(*args, **env):
                           stdin=subprocess.DEVNULL, check=False)
 
 
-def test_sockets_programs_do_not_run_as_if_they_were_protected(files):
-    for args, env in ((("--tls", "require"), {}), (("--tls-ca", files.ca), {}), ((), variables(files))):
-        done = run_anywarp("sockets", *args, "--", "echo", "ran", **env)
-        assert done.returncode != 0 and done.stdout == ""
-        assert "there is no TLS for sockets programs yet" in done.stderr
-
-
-@pytest.mark.skipif(bool(conftest.SANITIZER), reason="the sanitizer's library has to come first")
-def test_nor_where_the_library_is_preloaded_by_hand(files):
-    library = conftest.BUILD / "lib" / "libanywarp-sockets.so"
-    done = subprocess.run(["echo", "ran"], env={**os.environ, **variables(files), "LD_PRELOAD": str(library)}, capture_output=True,
-                          text=True, check=False)
-    assert (done.returncode, done.stdout) == (125, "")
-    assert "there is no TLS for sockets programs yet" in done.stderr
-
-
 def test_run_sets_what_the_program_needs(files, tmp_path):
     """By paths that hold in any directory."""
     done = subprocess.run([str(ANYWARP), "run", "--tls", "require", "--tls-cert", files.cert.name, f"--tls-key={files.key.name}",

@@ -57,7 +57,12 @@ static void log_waits(const struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	const char *peer = aw_addr_text(&c->info.peer).text;
 
-	if (c->state == AW_CONN_AWAIT_REPLY)
+	if (c->state == AW_CONN_SECURING)
+		aw_log(AW_LOG_WARN,
+		       "connection waits on peer %s: no answer to the tls handshake yet: its program comes late, or does "
+		       "not run with --tls require",
+		       peer);
+	else if (c->state == AW_CONN_AWAIT_REPLY)
 		aw_log(AW_LOG_WARN,
 		       "connection waits on peer %s: no mpa reply yet: its program comes late, or speaks no iwarp",
 		       peer);

@@ -13,6 +13,23 @@
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
 
+void aw_refusal_log_insecure(int fd, const union aw_address *peer)
+{
+	char text[INET6_ADDRSTRLEN] = "ADDRESS";
+	int saved = errno;
+	uint8_t ip[16];
+	uint16_t port = 0;
+
+	if (aw_ip_get((const struct sockaddr *)peer, ip, &port))
+		aw_ip_write(ip, text);
+	if (aw_log_has_room())
+		aw_log(AW_LOG_ERROR,
+		       "fd %d has no tls connection with peer %s port %u: the line of the proxy process about that "
+		       "peer has the cause; a peer that may do without: --rule 'off remote=%s' before the others",
+		       fd, text, ntohs(port), text);
+	errno = saved;
+}
+
 void aw_refusal_log(int fd, const union aw_address *peer, enum aw_refusal why)
 {
 	static const char *const reasons[] = {

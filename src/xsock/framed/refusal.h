@@ -23,6 +23,8 @@ enum aw_refusal {
  * Keeps errno.
  */
 void aw_refusal_log(int fd, const union aw_address *peer, enum aw_refusal why);
+/* The same where TLS is required, and the proxy process, which carries the connection, has logged why there is none. */
+void aw_refusal_log_insecure(int fd, const union aw_address *peer);
 /*
  * Returns whether fd is a socket of MPTCP, whatever socket(2) was asked for, and tells the user: its bytes have several ways, and
  * iWARP has one. Keeps errno.

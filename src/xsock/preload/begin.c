@@ -2,10 +2,10 @@
 // The library's beginning. It is linked with -z initfirst: this constructor runs before those of all other libraries and
 // before the program's .preinit_array, each of which may use a socket. Then libc's own constructors have not run either.
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/runtime.h"
-#include "base/setting.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
@@ -13,6 +13,7 @@
 #include "xsock/preload/program.h"
 #include "xsock/preload/settle.h"
 #include "xsock/process/fdtab.h"
+#include "xsock/process/protect.h"
 #include "xsock/process/spawn.h"
 
 const struct aw_fdtab_hooks aw_fdtab_hooks = {
@@ -26,19 +27,24 @@ const struct aw_fdtab_hooks aw_fdtab_hooks = {
 /* The thread sanitizer's runtime, where it is linked into the program: it is to be called before it sees another call. */
 void __tsan_init(void) __attribute__((weak));
 
+static void write_words(const char *words)
+{
+	(void)!write(STDERR_FILENO, words, strlen(words));
+}
+
 /*
  * A program whose sockets would look protected, and are not, does not begin. libc is not ready for a log here, or for
  * exit(3).
  */
-static void refuse_tls(void)
+static void protect_or_refuse(void)
 {
-	static const char words[] =
-		"anywarp: there is no TLS for sockets programs yet, and ANYWARP_TLS asks for it: unset it "
-		"to run the program unprotected\n";
+	const char *why = aw_protect_begin();
 
-	if (!aw_setting_wants_tls())
+	if (!why)
 		return;
-	(void)!write(STDERR_FILENO, words, sizeof(words) - 1);
+	write_words("anywarp: ");
+	write_words(why);
+	write_words("\n");
 	_exit(125);
 }
 
@@ -54,7 +60,7 @@ __attribute__((constructor(101))) static void begin_library(int argc, char **arg
 	if (!program_invocation_name[0] && argv[0])
 		program_invocation_name = argv[0];
 
-	refuse_tls();
+	protect_or_refuse();
 	aw_runtime_leave();
 	aw_fdtab_watch_forks();
 	aw_spawn_find_proxy();

@@ -13,7 +13,7 @@
  *
  * Plain TCP.
  *   When: mode `off`; mode `auto` where no pair is made (pair/plain.h has the reasons). In `on` only where the fd has no place in the table
- *   (aw_fdtab_log_left_out), whatever the peer is.
+ *   (aw_fdtab_log_left_out), whatever the peer is; never where TLS is required.
  *   Costs: nothing.
  *   Only it: reaches any peer.
  * AF_UNIX pair (pair/offer.h).
@@ -35,7 +35,7 @@
  *   Costs: as the line that it becomes.
  *   Only it: waits for the Request where no thread of the program does.
  * Bridged endpoint (endpoint/line_ep.c).
- *   When: the client's Request is one of rsockets' protocol; the rule `rsockets`; ANYWARP_SOCKETS_RECORD=off or ANYWARP_MPA is set; no slot is
+ *   When: TLS is required; the client's Request is one of rsockets' protocol; the rule `rsockets`; ANYWARP_SOCKETS_RECORD=off or ANYWARP_MPA is set; no slot is
  *   free, or the process runs code that no wrapper sees (dlmopen).
  *   Costs: as a bridged record; 0.07 of TCP's new connections.
  *   Only it: speaks with rdma-core's rsockets, adapters and siw among them, and has the MPA that the user asks for.

@@ -19,6 +19,7 @@
 #include "xsock/framed/swap.h"
 #include "xsock/preload/extended_engine.h"
 #include "xsock/preload/first_io.h"
+#include "xsock/process/protect.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/spawn.h"
 
@@ -156,6 +157,16 @@ static int start_socket(int fd, int role)
 	return err;
 }
 
+/* The two ends of an extended socket may have to exchange a second connection's address over the first one, in clear. */
+static bool is_refused_by_tls(void)
+{
+	if (aw_protect_is_on())
+		aw_log(AW_LOG_ERROR,
+		       "iwarp_start refused: an extended socket has no TLS, and ANYWARP_TLS is require: use the socket "
+		       "without it, or run the program without --tls require");
+	return aw_protect_is_on();
+}
+
 AW_WRAPPER int iwarp_start(int fd, int role)
 {
 	union aw_address peer;
@@ -166,7 +177,7 @@ AW_WRAPPER int iwarp_start(int fd, int role)
 		return aw_fail_with(EINVAL);
 	if (aw_libc()->getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) != 0)
 		return aw_fail_with(errno == ENOTSOCK ? EOPNOTSUPP : errno);
-	if (protocol != IPPROTO_TCP)
+	if (is_refused_by_tls() || protocol != IPPROTO_TCP)
 		return aw_fail_with(EOPNOTSUPP);
 	if (aw_libc()->getpeername(fd, (struct sockaddr *)&peer, &peer_len) != 0)
 		return -1;

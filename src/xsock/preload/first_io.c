@@ -15,6 +15,7 @@
 #include "xsock/preload/detect.h"
 #include "xsock/preload/wait.h"
 #include "xsock/process/mode.h"
+#include "xsock/process/protect.h"
 #include "xsock/process/quiet.h"
 #include "xsock/process/registration.h"
 #include "xsock/process/sandbox.h"
@@ -214,9 +215,12 @@ static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *ca
 	aw_fdtab_lock();
 	aw_first_io_make_plain(sock);
 	aw_fdtab_unlock();
-	if (ended)
+	if (ended && !aw_protect_is_on())
 		return 0;
 	aw_libc()->shutdown(call->fd, SHUT_RDWR);
+	aw_protect_discard(call->fd);
+	if (ended)
+		return 0;
 	return aw_fail_with(err);
 }
 

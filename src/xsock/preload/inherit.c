@@ -30,11 +30,13 @@
 #include "xsock/process/memory.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/name.h"
+#include "xsock/process/protect.h"
 #include "xsock/process/proxy.h"
 
 #define ADDR_BYTES sizeof(struct sockaddr_in6)
 #define ADDR_HEX (2 * ADDR_BYTES)
 #define SOCKET_TEXT_MAX (64 + 2 * ADDR_HEX)
+#define PRELOAD "LD_PRELOAD="
 #define TEXT_MAX 65536 /* a string of the environment has 128 KiB at most */
 
 /*
@@ -101,6 +103,7 @@ struct exec_env {
 	struct aw_slot_set slots;
 	char proxy[64], arena[64 + 2 * sizeof(struct aw_slot_set)];
 	char fds[sizeof(AW_INHERIT_FDS) + TEXT_MAX];
+	char *preload; /* behind env: room for LD_PRELOAD */
 	char *env[];
 };
 
@@ -123,11 +126,20 @@ static void make_key(void)
 	has_key = pthread_key_create(&newest_key, unmap_left) == 0;
 }
 
+static const char *find_preload(char *const env[])
+{
+	for (size_t i = 0; env && env[i]; i++)
+		if (!strncmp(env[i], PRELOAD, strlen(PRELOAD)))
+			return env[i];
+	return NULL;
+}
+
 static struct exec_env *map_environment(char *const env[])
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct exec_env *before, *outer, *copy;
-	size_t count = 4, bytes;
+	const char *theirs = find_preload(env), *ours = aw_protect_preload(theirs);
+	size_t count = 5 + aw_protect_count(), bytes;
 
 	/* outer is the struct of the interrupted call, if any. One of a child of vfork, which has called exec by now, is unmapped. */
 	pthread_once(&once, make_key);
@@ -140,8 +152,11 @@ static struct exec_env *map_environment(char *const env[])
 	for (size_t i = 0; env && env[i]; i++)
 		count++;
 	bytes = sizeof(*copy) + count * sizeof(char *);
+	if (ours)
+		bytes += strlen(ours) + (theirs ? strlen(theirs) : 0) + 2;
 	copy = aw_memory_map(bytes);
 	if (copy) {
+		copy->preload = (char *)(copy->env + count);
 		copy->bytes = bytes;
 		copy->outer = outer;
 		copy->by_vfork_child = aw_fdtab_is_vfork_child();
@@ -182,24 +197,50 @@ static void write_slots(char *text, const struct aw_slot_set *slots)
 	aw_hex_write(text, slots->bits, bytes);
 }
 
+/*
+ * Where TLS is required, a program whose environment was cleared has this library as well, in front of what else it preloads. Returns
+ * whether LD_PRELOAD had to be written.
+ */
+static bool write_preload(char *at, char *const env[])
+{
+	const char *theirs = find_preload(env), *ours = aw_protect_preload(theirs);
+
+	if (!ours)
+		return false;
+	at = aw_text_add(at, ours);
+	if (theirs && theirs[strlen(PRELOAD)])
+		(void)aw_text_add(aw_text_add(at, ":"), theirs + strlen(PRELOAD));
+	return true;
+}
+
+static bool is_replaced(const char *variable, bool has_preload)
+{
+	return strncmp(variable, AW_INHERIT_FDS "=", sizeof(AW_INHERIT_FDS)) == 0 ||
+	       strncmp(variable, AW_INHERIT_ARENA "=", sizeof(AW_INHERIT_ARENA)) == 0 ||
+	       strncmp(variable, AW_INHERIT_PROXY "=", sizeof(AW_INHERIT_PROXY)) == 0 ||
+	       (has_preload && strncmp(variable, PRELOAD, strlen(PRELOAD)) == 0) ||
+	       aw_protect_owns(variable);
+}
+
 /* Fills env with the caller's variables and the library's. False: the library has none. */
 static bool fill_env(struct exec_env *copy, char *const env[])
 {
+	bool has_preload = write_preload(copy->preload, env);
 	size_t kept = 0;
 
-	for (size_t i = 0; env && env[i]; i++) {
-		if (strncmp(env[i], AW_INHERIT_FDS "=", sizeof(AW_INHERIT_FDS)) != 0 &&
-		    strncmp(env[i], AW_INHERIT_ARENA "=", sizeof(AW_INHERIT_ARENA)) != 0 &&
-		    strncmp(env[i], AW_INHERIT_PROXY "=", sizeof(AW_INHERIT_PROXY)) != 0)
+	for (size_t i = 0; env && env[i]; i++)
+		if (!is_replaced(env[i], has_preload))
 			copy->env[kept++] = env[i];
-	}
+	if (has_preload)
+		copy->env[kept++] = copy->preload;
+	kept += aw_protect_add(copy->env + kept);
 	if (copy->fds[0])
 		copy->env[kept++] = copy->fds;
 	if (copy->proxy[0])
 		copy->env[kept++] = copy->proxy;
 	if (copy->arena[0])
 		copy->env[kept++] = copy->arena;
-	return copy->fds[0] || copy->proxy[0] || copy->arena[0];
+	return copy->fds[0] || copy->proxy[0] || copy->arena[0] || aw_protect_is_on();
 }
 
 /* Sets the flags of what is beside a socket that an exec leaves open. */
@@ -394,6 +435,24 @@ static struct socket_fds *list_sockets(void)
 	return open;
 }
 
+void aw_inherit_connection(int fd)
+{
+	struct aw_sock like = { .state = AW_FD_PENDING, .role = AW_ROLE_PASSIVE };
+	union aw_address peer;
+	socklen_t len = sizeof(peer);
+
+	if (!aw_protect_covers(fd) ||
+	    aw_libc()->getpeername(fd, (struct sockaddr *)&peer, &len) != 0)
+		return;
+	like.mode = aw_mode_of(fd, true, NULL);
+	like.due_ns = aw_deadline_begin();
+	if (!aw_xs_mode_is_iwarp(like.mode) || aw_fdtab_add(fd, &like))
+		return;
+	aw_fdtab_log_left_out(fd, true);
+	(void)aw_libc()->shutdown(fd, SHUT_RDWR);
+	aw_protect_discard(fd);
+}
+
 /* Adds the records, and leaves the slots of those whose sockets the exec has closed. */
 static void import_records(const char *text, const struct socket_fds *open)
 {
@@ -429,7 +488,8 @@ void aw_inherit_import(void)
 	const char *arena = secure_getenv(AW_INHERIT_ARENA);
 	const char *inode = arena ? strchr(arena, ':') : NULL;
 	const char *slots = inode ? strchr(inode + 1, ':') : NULL;
-	struct socket_fds *open = slots || fds ? list_sockets() : NULL;
+	bool protects = aw_protect_is_on();
+	struct socket_fds *open = slots || fds || protects ? list_sockets() : NULL;
 	struct stat file;
 	int fd;
 
@@ -444,6 +504,8 @@ void aw_inherit_import(void)
 		import_records(slots + 1, open);
 	for (; open && fds; fds = strchr(fds, ',') ? strchr(fds, ',') + 1 : NULL)
 		import_socket(fds, open);
+	for (int i = 0; open && protects && i < open->count; i++)
+		aw_inherit_connection(open->fds[i]);
 	unsetenv(AW_INHERIT_PROXY);
 	unsetenv(AW_INHERIT_ARENA);
 	unsetenv(AW_INHERIT_FDS);

@@ -30,6 +30,12 @@ void aw_inherit_undo(char **env, bool has_failed);
 void aw_inherit_import(void);
 
 /*
+ * Where TLS is required: fd has come from another process. If it is a connection that a program without this library has accepted, as
+ * inetd's, MPA and TLS start at its first I/O, as at the program's own. Where the table has no room it is ended.
+ */
+void aw_inherit_connection(int fd);
+
+/*
  * Decides, before an exec, the undecided sockets that the exec leaves open, and closes the others
  * so that their peers see the stream end.
  */

@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/preload/option.h"
 #include "xsock/process/deadline.h"
 #include "xsock/process/mode.h"
+#include "xsock/process/protect.h"
 
 static bool is_stream(int fd)
 {
@@ -69,6 +71,13 @@ static int set_mode(int fd, enum aw_xs_mode mode)
 	bool start = connected && mode == AW_XS_ON, taken;
 	struct aw_sock *sock;
 
+	if (mode != AW_XS_ON && aw_protect_is_on()) {
+		aw_log(AW_LOG_ERROR,
+		       "IWARP_MODE of fd %d refused: ANYWARP_TLS is require, and only mode on has TLS: leave the "
+		       "socket to TCP by a rule 'off', or run the program without --tls require",
+		       fd);
+		return aw_fail_with(EPERM);
+	}
 	if (!add_to_table(fd))
 		return aw_fail_with(ENOMEM);
 	aw_fdtab_lock();

@@ -15,6 +15,7 @@
 #include "xsock/pair/end.h"
 #include "xsock/pair/place.h"
 #include "xsock/preload/extended.h"
+#include "xsock/process/protect.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/sandbox.h"
 
@@ -220,8 +221,12 @@ __attribute__((noinline)) static int take_errno(int fd)
 
 	if (orphaned)
 		return ECONNRESET;
-	if (!err && reply.error == EPROTO && aw_fdtab_look(fd, &like))
-		aw_refusal_log(fd, &like.remote, AW_REFUSAL_CLIENT);
+	if (!err && reply.error == EPROTO && aw_fdtab_look(fd, &like)) {
+		if (aw_protect_is_on())
+			aw_refusal_log_insecure(fd, &like.remote);
+		else
+			aw_refusal_log(fd, &like.remote, AW_REFUSAL_CLIENT);
+	}
 	return err ? 0 : reply.error;
 }
 

@@ -315,11 +315,11 @@ bool aw_fdtab_add(int fd, const struct aw_sock *like)
 	return added;
 }
 
-void aw_fdtab_log_left_out(int fd)
+void aw_fdtab_log_left_out(int fd, bool is_refused)
 {
 	aw_log(AW_LOG_ERROR,
-	       "fd %d stays plain TCP: out of memory, its number is %d or more, or this is a child of vfork",
-	       fd, AW_FDTAB_MAX);
+	       "fd %d %s: out of memory, its number is %d or more, or this is a child of vfork", fd,
+	       is_refused ? "cannot have TLS, and is refused" : "stays plain TCP", AW_FDTAB_MAX);
 }
 
 struct aw_sock *aw_fdtab_get_or_add(int fd)

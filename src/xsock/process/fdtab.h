@@ -235,8 +235,8 @@ bool aw_fdtab_is_shared(int fd) AW_REQUIRES(aw_fdtab_mutex);
  * not change its parent's table.
  */
 bool aw_fdtab_add(int fd, const struct aw_sock *like);
-/* Logs that fd stays plain TCP although its mode is iWARP, since the table has no socket for it. */
-void aw_fdtab_log_left_out(int fd);
+/* Logs that fd stays plain TCP although its mode is iWARP, or is refused, since the table has no socket for it. */
+void aw_fdtab_log_left_out(int fd, bool is_refused);
 /*
  * Forgets what fd was: the kernel has just given the number to the caller. A thread that is still in a record by that number keeps
  * the record's slot taken. Call both functions without the lock.

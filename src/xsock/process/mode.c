@@ -11,6 +11,7 @@
 #include "base/setting.h"
 #include "xsock/base/libc.h"
 #include "xsock/process/fdtab.h"
+#include "xsock/process/protect.h"
 
 /*
  * How long connect(2) waits in `auto` for the server's accept. An idle server accepts after 20 to 60 us; on a machine whose processors are all
@@ -31,7 +32,7 @@ static void read_records(void)
 	unsigned long off = 0; /* the index of the setting's word */
 
 	(void)aw_setting_read(AW_SETTING_RECORD, "taken as on", &off);
-	records = !off;
+	records = !off && !aw_protect_is_on();
 	if (records && policy && *policy) {
 		aw_log(AW_LOG_INFO, "ANYWARP_MPA is set: no connection is a record");
 		records = false;
@@ -42,6 +43,7 @@ static void read_records(void)
 static void read_rules(void)
 {
 	char why[AW_XS_RULES_WHY_MAX];
+	const char *effect;
 	int line = aw_xs_rules_parse(secure_getenv(AW_XS_RULES_ENV), &rules, why, sizeof(why));
 
 	(void)aw_log_level();
@@ -50,11 +52,24 @@ static void read_rules(void)
 	if (!line)
 		return;
 	rules = NULL;
+	effect = aw_protect_is_on() ? "every socket is in mode on, and needs TLS"
+				    : "no socket is in iWARP mode";
 	if (line > 0)
-		aw_log(AW_LOG_ERROR, AW_XS_RULES_ENV ", line %d: %s: no socket is in iWARP mode",
-		       line, why);
+		aw_log(AW_LOG_ERROR, AW_XS_RULES_ENV ", line %d: %s: %s", line, why, effect);
 	else
-		aw_log(AW_LOG_ERROR, "no memory for the rules: no socket is in iWARP mode");
+		aw_log(AW_LOG_ERROR, "no memory for the rules: %s", effect);
+}
+
+/* Where TLS is required, `auto` is `on`: neither a pair nor TCP has it. */
+static enum aw_xs_mode protect_mode(enum aw_xs_mode mode)
+{
+	return mode == AW_XS_AUTO && aw_protect_is_on() ? AW_XS_ON : mode;
+}
+
+/* The mode of a socket for which there are no rules to ask. */
+static enum aw_xs_mode unruled_mode(void)
+{
+	return aw_protect_is_on() ? AW_XS_ON : AW_XS_OFF;
 }
 
 static struct aw_xs_query make_query(bool listening, const struct sockaddr *local)
@@ -89,6 +104,8 @@ bool aw_mode_may_iwarp(bool listening)
 	struct aw_xs_query q = make_query(listening, NULL);
 
 	pthread_once(&once, read_rules);
+	if (aw_protect_is_on())
+		return !rules || aw_xs_rules_may(rules, &q);
 	return rules && aw_xs_rules_may_iwarp(rules, &q);
 }
 
@@ -97,7 +114,7 @@ bool aw_mode_may_pair(const struct sockaddr *local)
 	struct aw_xs_query q = make_query(true, local);
 
 	pthread_once(&once, read_rules);
-	return rules && aw_xs_rules_may_be(rules, &q, AW_XS_AUTO);
+	return rules && !aw_protect_is_on() && aw_xs_rules_may_be(rules, &q, AW_XS_AUTO);
 }
 
 bool aw_mode_may_connect(void)
@@ -105,7 +122,7 @@ bool aw_mode_may_connect(void)
 	struct aw_xs_query q = make_query(false, NULL);
 
 	pthread_once(&once, read_rules);
-	return rules && aw_xs_rules_may(rules, &q);
+	return rules ? aw_xs_rules_may(rules, &q) : aw_protect_is_on();
 }
 
 bool aw_mode_may_accept(const struct sockaddr *local)
@@ -113,7 +130,7 @@ bool aw_mode_may_accept(const struct sockaddr *local)
 	struct aw_xs_query q = make_query(true, local);
 
 	pthread_once(&once, read_rules);
-	return rules && aw_xs_rules_may(rules, &q);
+	return rules ? aw_xs_rules_may(rules, &q) : aw_protect_is_on();
 }
 
 /* The addresses are asked for only where a rule does. */
@@ -126,15 +143,15 @@ enum aw_xs_mode aw_mode_of(int fd, bool accepted, const struct sockaddr *remote)
 
 	pthread_once(&once, read_rules);
 	if (!rules)
-		return AW_XS_OFF;
+		return unruled_mode();
 	if (aw_xs_rules_are_settled(rules, &q, &mode))
-		return mode;
+		return protect_mode(mode);
 	if (aw_libc()->getsockname(fd, (struct sockaddr *)&local, &local_len) != 0 ||
 	    (!remote && aw_libc()->getpeername(fd, (struct sockaddr *)&peer, &peer_len) != 0))
-		return AW_XS_OFF;
+		return unruled_mode();
 	q.local = (struct sockaddr *)&local;
 	q.remote = remote ? remote : (struct sockaddr *)&peer;
-	return aw_xs_rules_mode(rules, &q);
+	return protect_mode(aw_xs_rules_mode(rules, &q));
 }
 
 enum aw_xs_mode aw_mode_of_program(int fd, bool *is_set)
@@ -143,6 +160,9 @@ enum aw_xs_mode aw_mode_of_program(int fd, bool *is_set)
 
 	*is_set = atomic_load_explicit(&program_sets, memory_order_relaxed) &&
 		  aw_fdtab_look(fd, &sock) && sock.mode_is_set;
+	/* A program may have set the mode before it executed this one. */
+	if (*is_set && aw_protect_is_on())
+		return AW_XS_ON;
 	return *is_set ? sock.mode : AW_XS_OFF;
 }
 

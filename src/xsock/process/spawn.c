@@ -17,6 +17,7 @@
 #include "xsock/base/libc.h"
 #include "xsock/base/request.h"
 #include "xsock/process/memory.h"
+#include "xsock/process/protect.h"
 
 #define STACK_BYTES (64u << 10)
 
@@ -111,15 +112,16 @@ int aw_spawn_proxy(int control)
 		return ENOENT;
 	while (environ && environ[n])
 		n++;
-	bytes = 2 * STACK_BYTES + (n + 1) * sizeof(char *);
+	bytes = 2 * STACK_BYTES + (n + aw_protect_count() + 1) * sizeof(char *);
 	stacks = aw_memory_map(bytes);
 	if (!stacks)
 		return ENOMEM;
 	spawn.env = (char **)(stacks + 2 * STACK_BYTES);
 	/* The proxy process's own sockets are TCP. */
 	for (size_t i = 0; i < n; i++)
-		if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
+		if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0 && !aw_protect_owns(environ[i]))
 			spawn.env[kept++] = environ[i];
+	(void)aw_protect_add(spawn.env + kept);
 	err = run_clones(&spawn, stacks);
 	if (err == EAGAIN && getrlimit(RLIMIT_NPROC, &processes) == 0)
 		aw_log(AW_LOG_ERROR,

@@ -11,6 +11,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/setting.h"
+#include "xsock/base/ip.h"
 #include "xsock/base/sockopt.h"
 #include "xsock/base/startup_time.h"
 #include "xsock/framed/first_bytes.h"
@@ -26,6 +29,8 @@ struct line_client {
 	struct aw_line line;
 	int tcp, far;
 	bool nodelay;
+	bool secured; /* TLS is required: the endpoint judges the client, and answers it by an alert */
+	union aw_address remote;
 	int64_t due_ns; /* the client's time is over then; 0: not in the list */
 	struct line_client *before, *after;
 	int error; /* the client is refused */
@@ -116,6 +121,22 @@ static void client_free(struct line_client *client)
 	free(client);
 }
 
+static void refuse_silent(struct line_client *client)
+{
+	char text[INET6_ADDRSTRLEN] = "unknown";
+	uint8_t ip[16];
+	uint16_t port = 0;
+
+	client->error = EPROTO;
+	if (aw_ip_get(&client->remote.any, ip, &port))
+		aw_ip_write(ip, text);
+	if (client->secured && aw_log_has_room())
+		aw_log(AW_LOG_ERROR,
+		       "connection refused peer %s port %u cause no tls handshake within %d s: run its program under "
+		       "'anywarp sockets --tls require'",
+		       text, ntohs(port), AW_PEER_STARTUP_MS / 1000);
+}
+
 /* The clients whose time is over are refused. That this side reads no more is what wakes their bridges. */
 static void timer_ready(struct aw_loop_source *source, uint32_t events)
 {
@@ -129,7 +150,7 @@ static void timer_ready(struct aw_loop_source *source, uint32_t events)
 
 		list_remove(client);
 		if (!client->ended && !client->error)
-			client->error = EPROTO;
+			refuse_silent(client);
 		(void)shutdown(client->tcp, SHUT_RD);
 	}
 }
@@ -259,7 +280,8 @@ static struct aw_line *client_become(struct aw_line *line)
 	is_all = has_ended(client->tcp);
 	got = recv(client->tcp, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 	if (got > 0)
-		asked = aw_first_bytes_judge(bytes, (size_t)got, &missing);
+		asked = client->secured ? AW_FIRST_BYTES_ENDPOINT
+					: aw_first_bytes_judge(bytes, (size_t)got, &missing);
 	switch (asked) {
 	case AW_FIRST_BYTES_RECORD:
 	case AW_FIRST_BYTES_ENDPOINT:
@@ -314,6 +336,8 @@ struct aw_line *aw_line_of_client(const struct aw_request *request, int tcp, int
 		.tcp = tcp,
 		.far = far,
 		.nodelay = request->nodelay,
+		.secured = aw_setting_wants_tls(),
+		.remote = request->remote,
 		.due_ns = aw_now_ns() + AW_PEER_STARTUP_MS * (NS / 1000),
 	};
 	list_add(client);

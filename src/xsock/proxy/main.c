@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/setting.h"
 #include "base/thread.h"
 #include "xsock/base/request.h"
 #include "xsock/proxy/conns.h"
@@ -36,7 +37,8 @@ static void leave_program(void)
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
-	if (!secure_getenv("ANYWARP_LOG"))
+	/* Where TLS is required, this process alone knows which peer was refused, and why. */
+	if (!secure_getenv("ANYWARP_LOG") && !aw_setting_wants_tls())
 		dup2(null, STDERR_FILENO);
 	close(null);
 	setsid();

@@ -12,6 +12,7 @@
 #include "xsock/pair/plain_note.h"
 #include "xsock/preload/first_io.h"
 #include "xsock/process/mode.h"
+#include "xsock/process/protect.h"
 #include "xsock/process/registration.h"
 
 /* A call of connect(2), and its socket, which is held. */
@@ -35,7 +36,7 @@ static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 	if (!sock && aw_xs_mode_is_iwarp(mode)) {
 		sock = aw_fdtab_get_or_add(call->fd);
 		if (!sock)
-			aw_fdtab_log_left_out(call->fd);
+			aw_fdtab_log_left_out(call->fd, aw_protect_is_on());
 	}
 	begun = sock && sock->state == AW_FD_CANDIDATE && aw_xs_mode_is_iwarp(mode);
 	if (begun) {
@@ -166,6 +167,14 @@ static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 	return connect_or_pair(fd, addr, len);
 }
 
+/* Returns whether the table has no socket for fd, which would go on as plain TCP. */
+static bool is_left_out(int fd)
+{
+	enum aw_fd_state state = aw_fdtab_state(fd);
+
+	return state == AW_FD_NONE || state == AW_FD_CANDIDATE;
+}
+
 /*
  * Calls connect for a candidate. If the call has connected fd, MPA starts here; otherwise at the
  * program's next call on fd.
@@ -191,6 +200,8 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 		why = AW_PLAIN_OFF;
 	}
 	if (!begin_connect(&call, mode)) {
+		if (aw_protect_is_on() && aw_xs_mode_is_iwarp(mode) && is_left_out(fd))
+			return aw_fail_with(ENOBUFS);
 		result = connect_again(fd, addr, len);
 		aw_plain_note_connect(fd, addr, why, result);
 		return result;
@@ -212,7 +223,7 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 
 AW_WRAPPER int connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
-	if (aw_fdtab_state(fd) == AW_FD_CANDIDATE)
+	if (aw_fdtab_state(fd) == AW_FD_CANDIDATE || aw_protect_covers(fd))
 		return connect_first(fd, addr, len);
 	return connect_again(fd, addr, len);
 }

@@ -16,6 +16,7 @@
 #include "xsock/preload/wait.h"
 #include "xsock/process/memory.h"
 #include "xsock/process/mode.h"
+#include "xsock/process/protect.h"
 #include "xsock/wrap/wrap.h"
 
 #define WINDOW_MAX 64 /* pieces of a call that drops bytes */
@@ -40,7 +41,8 @@ AW_WRAPPER_ALIAS(__send, send);
 static bool open_fast(int fd, int flags, const struct sockaddr *to, socklen_t to_len, int *result)
 {
 	*result = 0;
-	if (!(flags & MSG_FASTOPEN) || aw_fdtab_state(fd) != AW_FD_CANDIDATE || !to ||
+	if (!(flags & MSG_FASTOPEN) || !to ||
+	    (aw_fdtab_state(fd) != AW_FD_CANDIDATE && !aw_protect_covers(fd)) ||
 	    !aw_xs_mode_is_iwarp(aw_mode_of_connect(fd, to)))
 		return false;
 	*result = connect(fd, to, to_len);

@@ -13,9 +13,11 @@
 #include "xsock/pair/offer.h"
 #include "xsock/pair/plain_note.h"
 #include "xsock/preload/first_io.h"
+#include "xsock/preload/inherit.h"
 #include "xsock/process/deadline.h"
 #include "xsock/process/mode.h"
 #include "xsock/process/name.h"
+#include "xsock/process/protect.h"
 #include "xsock/wrap/wrap.h"
 
 /* Returns whether caller is in a verbs library, whose own sockets stay plain TCP. */
@@ -102,6 +104,13 @@ static struct listener_state read_listener(int listener)
 	return state;
 }
 
+/* Where TLS is required no connection goes on as plain TCP. */
+static int refuse_accepted(int fd)
+{
+	aw_libc()->close(fd);
+	return aw_fail_with(ECONNABORTED);
+}
+
 static int add_accepted(const struct listener_state *state, int fd, int flags)
 {
 	struct aw_sock like = { .state = AW_FD_PENDING, .role = AW_ROLE_PASSIVE };
@@ -110,7 +119,7 @@ static int add_accepted(const struct listener_state *state, int fd, int flags)
 	if (fd < 0)
 		return fd;
 	aw_fdtab_forget(fd);
-	if (!state->listens)
+	if (!state->listens && !aw_protect_covers(fd))
 		return fd;
 	like.mode = state->mode_is_set ? state->mode : aw_mode_of(fd, true, NULL);
 	if (like.mode == AW_XS_AUTO) {
@@ -120,9 +129,13 @@ static int add_accepted(const struct listener_state *state, int fd, int flags)
 		if (aw_refusal_is_due_to_mptcp(fd)) {
 			like.error = EPROTONOSUPPORT;
 			(void)aw_libc()->shutdown(fd, SHUT_RDWR);
+			aw_protect_discard(fd);
 		}
-		if (!aw_fdtab_add(fd, &like))
-			aw_fdtab_log_left_out(fd);
+		if (!aw_fdtab_add(fd, &like)) {
+			aw_fdtab_log_left_out(fd, aw_protect_is_on());
+			if (aw_protect_is_on())
+				return refuse_accepted(fd);
+		}
 	} else {
 		aw_plain_note(fd, AW_PLAIN_OFF);
 	}
@@ -220,8 +233,11 @@ void aw_socket_received(int fd)
 	}
 	if (local.any.sa_family != AF_INET && local.any.sa_family != AF_INET6)
 		return;
-	if (!aw_sockopt_int(fd, SOL_SOCKET, SO_ACCEPTCONN, 0) ||
-	    !aw_mode_may_accept((struct sockaddr *)&local))
+	if (!aw_sockopt_int(fd, SOL_SOCKET, SO_ACCEPTCONN, 0)) {
+		aw_inherit_connection(fd);
+		return;
+	}
+	if (!aw_mode_may_accept((struct sockaddr *)&local))
 		return;
 	(void)aw_fdtab_add(fd, &like);
 }

@@ -10,6 +10,7 @@
 
 #include "xsock/base/libc.h"
 #include "xsock/process/fdtab.h"
+#include "xsock/process/protect.h"
 #include "xsock/process/sandbox.h"
 #include "xsock/wrap/wrap.h"
 
@@ -140,6 +141,26 @@ static long call_number(long number, const long *a, bool *known)
 	return 0;
 }
 
+/* Calls that make a connection: where TLS is required none may begin unseen. */
+static long call_opening(long number, const long *a, bool *known)
+{
+	switch (number) {
+	case SYS_connect:
+		return connect((int)a[0], (const struct sockaddr *)a[1], (socklen_t)a[2]);
+#ifdef SYS_accept
+	case SYS_accept:
+		return accept((int)a[0], (struct sockaddr *)a[1], (socklen_t *)a[2]);
+#endif
+	case SYS_accept4:
+		return accept4((int)a[0], (struct sockaddr *)a[1], (socklen_t *)a[2], (int)a[3]);
+	case SYS_sendto:
+		return call_buffer(number, a);
+	default:
+		*known = false;
+		return 0;
+	}
+}
+
 /*
  * Reads six arguments, as libc's syscall does, although the caller may have passed fewer: the
  * address sanitizer would report that.
@@ -161,6 +182,11 @@ __attribute__((no_sanitize("address"))) AW_WRAPPER long syscall(long number, ...
 	if (!known)
 		result = aw_user_syscall(number, a, &known);
 	if (known)
+		return result;
+	known = true;
+	if (aw_protect_is_on())
+		result = call_opening(number, a, &known);
+	if (aw_protect_is_on() && known)
 		return result;
 	known = true;
 	if (number == SYS_execve)
