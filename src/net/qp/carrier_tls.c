@@ -56,37 +56,63 @@ static size_t gather(const struct aw_uqp *qp, const struct aw_iov *iov, size_t c
 	return len;
 }
 
-/* Sends a part of the pieces, the first of which begins behind done bytes. As sendmsg(2). */
-static ssize_t send_some(struct aw_uqp *qp, const struct aw_iov *iov, size_t count, size_t done)
-	AW_REQUIRES(qp->lock)
-{
-	uint8_t together[GATHER_BYTES];
-	size_t len = iov->len - done;
+/* The pieces of a batch from a position on: done bytes of the first are behind it. */
+struct pieces {
+	const struct aw_iov *iov;
+	size_t count;
+	size_t done;
+};
 
-	if (is_own(qp, iov) && (count == 1 || len >= GATHER_BYTES))
-		return aw_tls_send(qp->tls, (const uint8_t *)iov->base + done, len);
-	len = gather(qp, iov, count, done, together);
-	if (len == 0) {
-		errno = EFAULT;
-		return -1;
+static void pass(struct pieces *at, size_t n)
+{
+	at->done += n;
+	while (at->count > 0 && at->done >= at->iov->len) {
+		at->done -= at->iov->len;
+		at->iov++;
+		at->count--;
 	}
-	return aw_tls_send(qp->tls, together, len);
 }
 
+/* Makes records of the next bytes. Returns the bytes; 0: as many records as leave at once wait already; -1: errno says why. */
+static ssize_t seal_next(struct aw_uqp *qp, const struct pieces *at) AW_REQUIRES(qp->lock)
+{
+	uint8_t together[GATHER_BYTES];
+	size_t len = at->iov->len - at->done;
+
+	if (is_own(qp, at->iov) && (at->count == 1 || len >= GATHER_BYTES))
+		return aw_tls_seal(qp->tls, (const uint8_t *)at->iov->base + at->done, len);
+	len = gather(qp, at->iov, at->count, at->done, together);
+	if (len > 0)
+		return aw_tls_seal(qp->tls, together, len);
+	errno = EFAULT;
+	return -1;
+}
+
+/* Makes the records of one send. An error behind the first of them is found by the next call. */
+static ssize_t seal(struct aw_uqp *qp, struct pieces at) AW_REQUIRES(qp->lock)
+{
+	ssize_t sealed = 0, n = 0;
+
+	while (at.count > 0 && (n = seal_next(qp, &at)) > 0) {
+		sealed += n;
+		pass(&at, (size_t)n);
+	}
+	return sealed > 0 ? sealed : n;
+}
+
+/* The first of the pieces may be in records that an earlier call left for the socket. */
 static ssize_t send_records(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
 	AW_REQUIRES(qp->lock)
 {
-	size_t sent = 0, done = 0;
-	ssize_t n = 0;
+	struct pieces at = { .iov = iov, .count = count };
+	size_t sent = 0;
+	ssize_t n;
 
-	while (count > 0 && (n = send_some(qp, iov, count, done)) >= 0) {
+	while ((n = aw_tls_send_sealed(qp->tls)) >= 0) {
 		sent += (size_t)n;
-		done += (size_t)n;
-		while (count > 0 && done >= iov->len) {
-			done -= iov->len;
-			iov++;
-			count--;
-		}
+		pass(&at, (size_t)n);
+		if (at.count == 0 || (n = seal(qp, at)) < 0)
+			break;
 	}
 	return sent > 0 ? (ssize_t)sent : n;
 }

@@ -393,42 +393,58 @@ ssize_t aw_tls_recv(struct aw_tls *tls, void *buf, size_t len)
 	return -1;
 }
 
-static ssize_t failed_to_send(struct aw_tls *tls)
+ssize_t aw_tls_send_sealed(struct aw_tls *tls)
 {
-	errno = tls->io_errno ? tls->io_errno : EAGAIN;
-	return -1;
+	size_t sent = tls->owed;
+
+	if (tls->err) {
+		errno = tls->err;
+		return -1;
+	}
+	if (!aw_tls_flush(tls)) {
+		errno = tls->io_errno ? tls->io_errno : EAGAIN;
+		return -1;
+	}
+	tls->owed = 0;
+	return (ssize_t)sent;
 }
 
-ssize_t aw_tls_send(struct aw_tls *tls, const void *buf, size_t len)
+ssize_t aw_tls_seal(struct aw_tls *tls, const void *buf, size_t len)
 {
-	size_t sent = len < AW_TLS_SEND_MAX ? len : AW_TLS_SEND_MAX;
+	size_t room = AW_TLS_SEND_MAX - tls->owed;
 	int n;
 
 	if (tls->err || tls->finished) {
 		errno = tls->err ? tls->err : EPIPE;
 		return -1;
 	}
-	if (!aw_tls_flush(tls))
-		return failed_to_send(tls);
-	if (tls->owed == 0) {
-		if (!make_room(tls, sent + RECORDS_EXTRA)) {
-			errno = ENOBUFS;
-			return -1;
-		}
-		o->ERR_clear_error();
-		n = o->SSL_write(tls->ssl, buf, (int)sent);
-		if (n <= 0) {
-			fail(tls);
-			errno = tls->err;
-			return -1;
-		}
-		tls->owed = (size_t)n;
-		if (!aw_tls_flush(tls))
-			return failed_to_send(tls);
+	if (room == 0)
+		return 0;
+	if (len > room)
+		len = room;
+	if (!make_room(tls, len + RECORDS_EXTRA)) {
+		errno = ENOBUFS;
+		return -1;
 	}
-	sent = tls->owed;
-	tls->owed = 0;
-	return (ssize_t)sent;
+	o->ERR_clear_error();
+	n = o->SSL_write(tls->ssl, buf, (int)len);
+	if (n <= 0) {
+		fail(tls);
+		errno = tls->err;
+		return -1;
+	}
+	tls->owed += (size_t)n;
+	return n;
+}
+
+ssize_t aw_tls_send(struct aw_tls *tls, const void *buf, size_t len)
+{
+	ssize_t n = aw_tls_send_sealed(tls);
+
+	if (n != 0)
+		return n;
+	n = aw_tls_seal(tls, buf, len);
+	return n > 0 ? aw_tls_send_sealed(tls) : n;
 }
 
 bool aw_tls_has_output(const struct aw_tls *tls)

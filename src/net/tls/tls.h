@@ -58,8 +58,20 @@ ssize_t aw_tls_recv(struct aw_tls *tls, void *buf, size_t len);
 void aw_tls_begin_turn(struct aw_tls *tls);
 
 /*
+ * Makes records of up to AW_TLS_SEND_MAX bytes in all, which leave by aw_tls_send_sealed. Returns the bytes that it took; 0: the
+ * records before must leave first. -1: EPIPE, ENOBUFS (memory is out), or the session is over.
+ */
+ssize_t aw_tls_seal(struct aw_tls *tls, const void *buf, size_t len);
+
+/*
+ * Returns the bytes of the caller in the records that have left since it was told last; 0: it has been told of all. -1: EAGAIN, and
+ * it is told of all of them later; or the session is over.
+ */
+ssize_t aw_tls_send_sealed(struct aw_tls *tls);
+
+/*
  * As send(2). After EAGAIN the next call offers the same bytes, with others behind them or not; its result counts those that
- * have left meanwhile, which may be more than len where the caller now cuts its bytes otherwise.
+ * have left meanwhile.
  */
 ssize_t aw_tls_send(struct aw_tls *tls, const void *buf, size_t len);
 
