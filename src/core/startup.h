@@ -20,6 +20,7 @@ struct aw_mpa_local {
 	uint8_t revision; /* initiator: highest to use, 1 or 2. responder: highest it answers */
 	bool markers; /* we want markers in what the peer sends */
 	bool crc; /* we want CRCs; they are on when either end wants them */
+	bool crc_asked; /* by the user, so that they are wanted also where TLS finds every change by itself */
 	bool p2p; /* initiator: ask for the peer-to-peer model (revision 2) */
 	uint8_t rtr; /* mask of enum mpa_rtr we can send (initiator) or take (responder) */
 	uint16_t ird; /* Reads we can take at once; MPA_IRD_ORD_NONE: not negotiated */

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import socket
+import ssl
 import subprocess
 import threading
 
@@ -74,7 +75,7 @@ def test_perftest_in_the_roce_persona(start, port, files, program):
     assert 4096 in table(client.output())
 
 
-@pytest.mark.parametrize("options", ["", "crc=off", "markers=on"])
+@pytest.mark.parametrize("options", ["", "crc=on", "markers=on", "crc=on,markers=on"])
 def test_every_size_under_every_policy(start, port, files, options):
     """Without CRCs payload stays in the program's memory until it is sealed."""
     prefix = [*words(files, NAME), f"ANYWARP_MPA={options}"]
@@ -211,6 +212,29 @@ def test_the_wire_shows_nothing(start, port, files, secured):
     wire.join(SECONDS_MAX)
     shown = [octets in wire.octets for octets in (b"rdma-ping-1", b"MPA ID Req", b"MPA ID Rep")]
     assert shown == [not secured] * 3
+
+
+CRC = 0x40  # RFC 5044 7.1: the second flag of a frame
+
+
+def reply_flags(port, files, flags):
+    """The flags of the Reply to a Request of revision 1 with these, by a peer of our own."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_cert_chain(files.cert, files.key)
+    context.load_verify_locations(files.ca)
+    context.set_alpn_protocols(["anywarp-mpa"])
+    with context.wrap_socket(socket.create_connection(("127.0.0.1", port), SECONDS_MAX), server_hostname=NAME) as peer:
+        peer.sendall(b"MPA ID Req Frame" + bytes([flags, 1, 0, 0]))
+        reply = peer.recv(20)
+    assert reply[:16] == b"MPA ID Rep Frame"
+    return reply[16]
+
+
+@pytest.mark.parametrize("policy, asked, agreed", [("", 0, 0), ("", CRC, CRC), ("crc=on", 0, CRC), ("crc=off", 0, 0), ("crc=off", CRC, CRC),
+                                                   ("markers=off", 0, 0)])
+def test_a_crc_only_where_one_end_asks_for_it(start, port, files, policy, asked, agreed):
+    start.server("rping -s -P -a 127.0.0.1 -C 3", port, prefix=[*words(files), f"ANYWARP_MPA={policy}"])
+    assert reply_flags(port, files, asked) & CRC == agreed
 
 
 # --- while it runs

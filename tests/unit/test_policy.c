@@ -46,7 +46,7 @@ static void aw_policy_parse__nothing_is_the_default(void **state)
 	assert_true(aw_policy_is_default(&policy));
 	assert_int_equal(policy.revision, 2);
 	assert_false(policy.markers);
-	assert_true(policy.crc);
+	assert_true(policy.crc && !policy.crc_given);
 	assert_true(policy.p2p);
 	assert_int_equal(policy.rtr, MPA_RTR_SEND | MPA_RTR_WRITE | MPA_RTR_READ);
 	assert_true(policy.extensions);
@@ -61,8 +61,10 @@ static void aw_policy_parse__each_key(void **state)
 	(void)state;
 	policy = parsed("markers=on");
 	assert_true(policy.markers && !aw_policy_is_default(&policy));
+	policy = parsed("crc=on");
+	assert_true(policy.crc && policy.crc_given);
 	policy = parsed("crc=off");
-	assert_true(!policy.crc && !aw_policy_is_default(&policy));
+	assert_true(!policy.crc && !policy.crc_given && !aw_policy_is_default(&policy));
 	policy = parsed("revision=1");
 	assert_true(policy.revision == 1 && !aw_policy_is_default(&policy));
 	policy = parsed("p2p=off");

@@ -99,6 +99,7 @@ static void to_policy(const struct values *values, struct aw_policy *policy)
 		.revision = values->of[REVISION],
 		.markers = values->of[MARKERS],
 		.crc = values->of[CRC],
+		.crc_given = values->given[CRC] && values->of[CRC],
 		.p2p = values->of[P2P],
 		.rtr = values->of[RTR],
 		.extensions = values->of[EXTENSIONS],

@@ -20,6 +20,7 @@ struct aw_policy {
 	uint8_t revision; /* the highest to ask with and to answer, 1 or 2 */
 	bool markers; /* ask the peer to send markers */
 	bool crc; /* ask for CRCs; off only when the peer does not ask either */
+	bool crc_given; /* crc=on is in the list: under TLS as well, which does without otherwise */
 	bool p2p; /* initiator: ask for the peer-to-peer model */
 	/* RTR messages that this end sends or takes (mask of enum mpa_rtr); never empty */
 	uint8_t rtr;

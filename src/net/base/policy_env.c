@@ -56,6 +56,7 @@ int aw_policy_local(struct aw_mpa_local *local)
 	local->revision = policy.revision;
 	local->markers = policy.markers;
 	local->crc = policy.crc;
+	local->crc_asked = policy.crc_given;
 	local->p2p = policy.p2p;
 	local->rtr = policy.rtr;
 	local->extensions = local->placement = policy.extensions;

@@ -15,6 +15,7 @@
 #include "net/progress/engine.h"
 #include "net/progress/linger.h"
 #include "net/tls/context.h"
+#include "net/tls/tls_env.h"
 #include "ring/lock.h"
 
 #include <errno.h>
@@ -85,6 +86,9 @@ static struct aw_conn *create(int fd, const struct aw_mpa_local *local, aw_conn_
 	if (!c)
 		return NULL;
 	c->local = *local;
+	/* RFC 5044 4.3: no CRC where something at least as strong finds what it would. */
+	if (aw_tls_is_required() && !local->crc_asked)
+		c->local.crc = false;
 	c->generation = aw_fork_generation();
 	c->fd = fd;
 	c->fn = fn;
