@@ -325,7 +325,7 @@ static bool waits(struct aw_tls *tls, int result)
 	return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
 }
 
-/* A server that speaks TLS and no MPA chooses no protocol. */
+/* A server that speaks TLS and no MPA chooses no protocol. It learns that nothing comes: TLS has no alert for it. */
 static bool check_alpn(struct aw_tls *tls)
 {
 	const unsigned char *name;
@@ -337,6 +337,7 @@ static bool check_alpn(struct aw_tls *tls)
 	snprintf(
 		tls->cause, sizeof(tls->cause),
 		"the peer speaks tls, but not for mpa: is its program an rdma one, and run by anywarp?");
+	(void)aw_tls_finish(tls);
 	tls->err = EPROTO;
 	return false;
 }
