@@ -4,136 +4,22 @@ ends has cut or changed. RFC 8446 4.4.2.4, 5 and 6; RFC 7301 3.2. What is refuse
 and the log names cause and remedy."""
 
 import contextlib
-import os
 import socket
 import ssl
 
 import ground
 import iwarp
 import pytest
-from attacker import EVENT_DISCONNECTED, FLUSH, SUCCESS, Attacker, Victim, connect_to, send, write
-from certificates import Authority, variables
+from attacker import FLUSH, SUCCESS, connect_to, send, write
+from certificates import Authority, Files
+from tls_peer import NAME, TlsAttacker, TlsSocket, context_of, said, wait_said
+from tls_peer import authority, process, right, stranger  # noqa: F401
 
 pytestmark = pytest.mark.skipif(ground.KERNEL, reason="the module has no TLS")
-ALPN = "anywarp-mpa"
-NAME = "victims"  # of every honest certificate here
 ALERT, FATAL = 21, 2  # RFC 8446 5.1 and 6
 NO_APPLICATION_PROTOCOL = 120
 PROTOCOL_VERSION = bytes([ALERT, 3, 3, 0, 2, FATAL, 70])
 NO_TLS = "the peer speaks neither tls nor mpa"
-
-
-class TlsSocket:
-    """A TCP socket through a session whose records the test holds in its hands."""
-
-    heard = b""  # what came last, of all sockets
-
-    def __init__(self, sock, context, server_side=False):
-        self.sock = sock
-        self.cut = None  # records leave in pieces of so many octets
-        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_side)
-        self.finish(self.tls.do_handshake)
-
-    def __getattr__(self, name):
-        return getattr(self.sock, name)
-
-    def records(self, octets):
-        """As records, which are not sent."""
-        self.tls.write(octets)
-        return self.outgoing.read()
-
-    def flush(self, records):
-        for at in range(0, len(records), self.cut or len(records) or 1):
-            self.sock.sendall(records[at:at + (self.cut or len(records))])
-
-    def finish(self, step, *args):
-        """The step's result, once the records that it waits for have come."""
-        while True:
-            try:
-                result = step(*args)
-                self.flush(self.outgoing.read())
-                return result
-            except ssl.SSLWantReadError:
-                self.flush(self.outgoing.read())
-                more = TlsSocket.heard = self.sock.recv(1 << 16)
-                self.incoming.write(more) if more else self.incoming.write_eof()
-
-    def sendall(self, octets):
-        self.flush(self.records(octets))
-
-    def recv(self, count):
-        try:
-            return self.finish(self.tls.read, count)
-        except ssl.SSLZeroReturnError:
-            return b""
-
-    def close_notify(self):
-        """Ends this direction as TLS does."""
-        try:
-            self.tls.unwrap()
-        except ssl.SSLWantReadError:
-            pass
-        self.flush(self.outgoing.read())
-
-
-class TlsAttacker(Attacker):
-    """An attacker whose certificate is right."""
-
-    context = None
-
-    def __init__(self, sock, victim):
-        super().__init__(TlsSocket(sock, self.context), victim)
-
-
-def context_of(files, alpn=(ALPN,), most=None, server_side=False):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server_side else ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.load_verify_locations(files.ca)
-    context.verify_mode = ssl.CERT_REQUIRED
-    if files.cert:
-        context.load_cert_chain(files.cert, files.key)
-    if alpn:
-        context.set_alpn_protocols(alpn)
-    if most:
-        context.maximum_version = most
-    return context
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("authorities") / "right")
-
-
-@pytest.fixture(scope="module")
-def stranger(tmp_path_factory):
-    """Another CA, which issues the same names."""
-    return Authority(tmp_path_factory.mktemp("authorities") / "wrong")
-
-
-@pytest.fixture(scope="module")
-def right(authority):
-    return authority.issue(NAME)
-
-
-@pytest.fixture(scope="module")
-def process(tmp_path_factory, right):
-    """In place of conftest.py's: the victim's own two ends are under TLS as well."""
-    folder = tmp_path_factory.mktemp("victim")
-    victim = Victim(os.environ["ANYWARP_BUILD"], folder, ANYWARP_LOG="info", **variables(right, NAME))
-    victim.log = folder / "stderr"
-    TlsAttacker.context = context_of(right)
-    yield victim
-    victim.quit()
-
-
-def said(victim):
-    return victim.log.read_text(errors="replace")
-
-
-def wait_said(victim, before, words):
-    """What was logged behind the text before."""
-    victim.wait_until(lambda: words in said(victim)[len(before):], f"'{words}' in the log")
 
 
 # --- who the peer is
@@ -145,6 +31,24 @@ class Stranger:
         self.files, self.alert, self.log, self.how = files, alert, log, how
 
 
+def issued_by(authority, issuer):
+    """A certificate by another that was not made to issue any, and the chain to the CA."""
+    files = authority.issue("child", f"DNS:{NAME}", by=issuer)
+    files.cert.write_bytes(files.cert.read_bytes() + issuer.cert.read_bytes())
+    return files
+
+
+def by_itself(authority, _):
+    alone = Authority(authority.folder / "alone")
+    return Files(alone.cert, alone.key, authority.cert)
+
+
+def chained(authority, count):
+    files = authority.issue("chained", f"DNS:{NAME}")
+    files.cert.write_bytes(files.cert.read_bytes() + authority.cert.read_bytes() * count)
+    return files
+
+
 STRANGERS = {
     "no certificate": Stranger(lambda a, s: a.issue("none")._replace(cert=None), "CERTIFICATE_REQUIRED", "the peer has no certificate"),
     "another ca": Stranger(lambda a, s: s.issue(NAME)._replace(ca=a.cert), "UNKNOWN_CA", "name the ca that issued it by --tls-ca"),
@@ -153,6 +57,9 @@ STRANGERS = {
     "a name in the subject alone": Stranger(lambda a, s: a.issue(NAME, "DNS:other"), "BAD_CERTIFICATE", "hostname mismatch"),
     "for servers alone": Stranger(lambda a, s: a.issue("server", f"DNS:{NAME}", usage="serverAuth"), "UNSUPPORTED_CERTIFICATE",
                                   "make one for both clientAuth and serverAuth"),
+    "by one of the same ca, which is none itself": Stranger(lambda a, s: issued_by(a, a.issue("no-ca")), "UNKNOWN_CA", "invalid CA certificate"),
+    "by itself": Stranger(by_itself, "UNKNOWN_CA", "name the ca that issued it by --tls-ca"),
+    "a chain without end": Stranger(lambda a, s: chained(a, 400), "ILLEGAL_PARAMETER", "excessive message size"),
     "no protocol": Stranger(lambda a, s: a.issue("plain", f"DNS:{NAME}"), "NO_APPLICATION_PROTOCOL", "tls: ", alpn=()),
     "another protocol": Stranger(lambda a, s: a.issue("http", f"DNS:{NAME}"), "NO_APPLICATION_PROTOCOL", "tls: ", alpn=("http/1.1", "h2")),
     "tls 1.2": Stranger(lambda a, s: a.issue("old", f"DNS:{NAME}"), "PROTOCOL_VERSION", "the peer does not speak tls 1.3",

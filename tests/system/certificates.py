@@ -22,13 +22,15 @@ class Authority:
         openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 30,
                 "-subj", f"/CN={folder.name}", "-keyout", self.key, "-out", self.cert)
 
-    def issue(self, name, alternatives=None, days=30, usage="serverAuth,clientAuth"):
-        """A certificate for the name, or for these subjectAltNames; days below zero: it has expired."""
+    def issue(self, name, alternatives=None, days=30, usage="serverAuth,clientAuth", by=None):
+        """A certificate for the name, or for these subjectAltNames; days below zero: it has expired. by: signed with the key of
+        these Files, which are no CA's."""
+        issuer = by or self
         cert, key, request, extensions = (self.folder / f"{name}.{kind}" for kind in ("pem", "key", "csr", "ext"))
         extensions.write_text(f"subjectAltName={alternatives or f'DNS:{name}'}\nextendedKeyUsage={usage}\n")
         openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
                 "-keyout", key, "-out", request)
-        openssl("x509", "-req", "-in", request, "-CA", self.cert, "-CAkey", self.key, "-CAcreateserial", "-days", days,
+        openssl("x509", "-req", "-in", request, "-CA", issuer.cert, "-CAkey", issuer.key, "-CAcreateserial", "-days", days,
                 "-extfile", extensions, "-out", cert)
         return Files(cert, key, self.cert)
 
