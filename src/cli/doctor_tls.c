@@ -118,6 +118,10 @@ void aw_doctor_tls(void)
 	(void)aw_setting_parse(AW_SETTING_TLS, getenv("ANYWARP_TLS"), &word);
 	if (word == 1 && check_files())
 		check_certificate(getenv("ANYWARP_TLS_CERT"));
+	if (word == 1 && getenv("ANYWARP_TLS_KEYLOG") && *getenv("ANYWARP_TLS_KEYLOG"))
+		aw_finding_print(FINDING_WARN, "TLS", "unset ANYWARP_TLS_KEYLOG",
+				 "the keys of every connection are written to %s",
+				 getenv("ANYWARP_TLS_KEYLOG"));
 	if (word == 1)
 		return;
 	for (int i = 0; i < FILE_COUNT; i++)

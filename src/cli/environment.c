@@ -51,6 +51,8 @@ static const struct variable settings[] = {
 	{ "ANYWARP_TLS_NAME", "(none)|NAME",
 	  VERBS ", " SOCKETS ", anywarp run, anywarp sockets, anywarp doctor",
 	  "the name that a peer's certificate must have; without it, one that is connected to must have the address" },
+	{ "ANYWARP_TLS_KEYLOG", "(none)|FILE", VERBS ", anywarp run, anywarp doctor",
+	  "where the keys of every connection are written, so that a capture can be read" },
 	{ "ANYWARP_VARY", "(off)|0-4294967295", VERBS,
 	  "the seed of a device that does what an adapter may do and programs forget: docs/vary.md" },
 	{ "ANYWARP_CHECK", "(all rules)|LIST", CHECK,

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 const struct cli_command *const aw_cli_commands[] = {
 	&aw_cli_run,	&aw_cli_check, &aw_cli_sockets, &aw_cli_stat, &aw_cli_capture,
@@ -67,7 +68,12 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int status = dispatch(argc, argv);
+	static char output[16384]; // a help text whole: the reason why it cannot be written is then fflush's
+	int status;
+
+	if (!isatty(STDOUT_FILENO))
+		setvbuf(stdout, output, _IOFBF, sizeof(output));
+	status = dispatch(argc, argv);
 	// Output cut off by a full disk, such as the rules of --check, must not look complete.
 	bool failed = ferror(stdout) != 0;
 	int error = fflush(stdout) != 0 ? errno : failed ? EIO : 0;

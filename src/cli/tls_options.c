@@ -4,19 +4,23 @@
 #include "base/array.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+enum kind { FILE_READ, NAME, FILE_WRITTEN };
+
 static const struct {
 	const char *option, *variable;
-	bool is_needed;
+	enum kind kind;
 } files[] = {
-	{ "--tls-cert", "ANYWARP_TLS_CERT", true },
-	{ "--tls-key", "ANYWARP_TLS_KEY", true },
-	{ "--tls-ca", "ANYWARP_TLS_CA", true },
-	{ "--tls-name", "ANYWARP_TLS_NAME", false },
+	{ "--tls-cert", "ANYWARP_TLS_CERT", FILE_READ },
+	{ "--tls-key", "ANYWARP_TLS_KEY", FILE_READ },
+	{ "--tls-ca", "ANYWARP_TLS_CA", FILE_READ },
+	{ "--tls-name", "ANYWARP_TLS_NAME", NAME },
+	{ "--tls-keylog", "ANYWARP_TLS_KEYLOG", FILE_WRITTEN },
 };
 
 static bool has(const char *variable)
@@ -47,6 +51,35 @@ static enum launch_option set_file(const char *who, size_t of, const char *file)
 	return set(who, files[of].variable, path);
 }
 
+// As above; the file need not be there yet.
+static enum launch_option set_written(const char *who, size_t of, const char *file)
+{
+	char folder[PATH_MAX], path[2 * PATH_MAX];
+	int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+
+	if (fd < 0 || !getcwd(folder, sizeof(folder))) {
+		fprintf(stderr, "%s: %s: cannot write '%s': %s\n", who, files[of].option, file,
+			strerror(errno));
+		return LAUNCH_WRONG;
+	}
+	close(fd);
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	return set(who, files[of].variable, *file == '/' ? file : path);
+}
+
+static enum launch_option set_value(const char *who, size_t of, const char *value)
+{
+	switch (files[of].kind) {
+	case FILE_READ:
+		return set_file(who, of, value);
+	case FILE_WRITTEN:
+		return set_written(who, of, value);
+	case NAME:
+		break;
+	}
+	return set(who, files[of].variable, value);
+}
+
 enum launch_option aw_tls_option(const struct launch *launch, char ***arg)
 {
 	const char *value;
@@ -57,10 +90,9 @@ enum launch_option aw_tls_option(const struct launch *launch, char ***arg)
 		if (!aw_launch_value(arg, files[i].option, &value))
 			continue;
 		if (value && *value)
-			return files[i].is_needed ? set_file(launch->who, i, value)
-						  : set(launch->who, files[i].variable, value);
+			return set_value(launch->who, i, value);
 		fprintf(stderr, "%s: %s needs a %s\n", launch->who, files[i].option,
-			files[i].is_needed ? "file" : "name");
+			files[i].kind == NAME ? "name" : "file");
 		return LAUNCH_WRONG;
 	}
 	return LAUNCH_OTHER;
@@ -80,7 +112,7 @@ bool aw_tls_options_check(const char *who)
 	bool required = aw_tls_options_required(), right = true;
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		if (required && files[i].is_needed && !has(files[i].variable))
+		if (required && files[i].kind == FILE_READ && !has(files[i].variable))
 			fprintf(stderr, "%s: --tls require needs %s FILE, too (%s)\n", who,
 				files[i].option, files[i].variable);
 		else if (!required && has(files[i].variable))

@@ -5,7 +5,7 @@
 
 #include "cli/launch.h"
 
-// Takes --tls, --tls-cert, --tls-key, --tls-ca or --tls-name at *arg.
+// Takes --tls, --tls-cert, --tls-key, --tls-ca, --tls-name or --tls-keylog at *arg.
 enum launch_option aw_tls_option(const struct launch *launch, char ***arg);
 
 // Checks what the options and the environment say together. False: an error was printed.

@@ -35,14 +35,16 @@ class Capture:
     def __exit__(self, *_):
         self.dumpcap.close()
 
-    def stop(self):
-        """The Recording of everything sent so far."""
+    def stop(self, keys=None):
+        """The Recording of everything sent so far; with a key log, of what was inside of TLS."""
         send_mark = f"printf {END_MARK.decode()} >/dev/udp/{self.address}/{self.port}"
         subprocess.run([*self.prefix, "bash", "-c", send_mark], check=True)
         self.dumpcap.wait_until(self.has_mark, "end of the capture", seconds=10)
         self.dumpcap.close()
+        if keys:
+            return recording.Recording(self.path, list(recording.opened(self.path, keys)))
         lines = recording.tshark(self.path, "-Y", "tcp", "-T", "fields",
-                             *recording.columns(tcp_order.FIELDS))
+                                 *recording.columns(tcp_order.FIELDS))
         return recording.Recording(self.path, list(tcp_order.packets(lines.splitlines())))
 
     def has_mark(self):

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "net/base/fork.h"
+#include "net/tls/keylog.h"
 #include "net/tls/tls.h"
 #include "ring/lock.h"
 
@@ -81,6 +82,7 @@ static bool set_rules(SSL_CTX *ctx)
 	o->SSL_CTX_set_default_passwd_cb(ctx, refuse_password);
 	o->SSL_CTX_set_alpn_select_cb(ctx, select_alpn, NULL);
 	o->SSL_CTX_set_client_hello_cb(ctx, check_hello, NULL);
+	aw_tls_keylog_use(ctx);
 	o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_READ_AHEAD, 1, NULL);
 	o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_SESS_CACHE_MODE, 0, NULL);
 	return o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION, NULL) == 1 &&
@@ -192,6 +194,8 @@ static void begin(void)
 		return;
 	check_err = EINVAL;
 	if (!from)
+		return;
+	if (aw_tls_keylog_begin() != 0)
 		return;
 	aw_lock(&lock);
 	look(from, stamps);

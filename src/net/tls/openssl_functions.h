@@ -12,6 +12,7 @@ typedef int aw_ssl_password_fn(char *buf, int size, int rwflag, void *arg);
 typedef int aw_ssl_alpn_fn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
 			   const unsigned char *in, unsigned int inlen, void *arg);
 typedef int aw_ssl_hello_fn(SSL *ssl, int *alert, void *arg);
+typedef void aw_ssl_keylog_fn(const SSL *ssl, const char *line);
 typedef int aw_bio_write_fn(BIO *bio, const char *from, int len);
 typedef int aw_bio_read_fn(BIO *bio, char *to, int len);
 typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
@@ -35,6 +36,7 @@ typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
 	F(int, SSL_CTX_set_alpn_protos, (SSL_CTX *ctx, const unsigned char *protos, unsigned int len)) \
 	F(void, SSL_CTX_set_alpn_select_cb, (SSL_CTX *ctx, aw_ssl_alpn_fn *fn, void *arg)) \
 	F(void, SSL_CTX_set_client_hello_cb, (SSL_CTX *ctx, aw_ssl_hello_fn *fn, void *arg)) \
+	F(void, SSL_CTX_set_keylog_callback, (SSL_CTX *ctx, aw_ssl_keylog_fn *fn)) \
 	F(int, SSL_client_hello_get0_ext, (SSL *ssl, unsigned int type, const unsigned char **out, size_t *len)) \
 	F(SSL *, SSL_new, (SSL_CTX *ctx)) \
 	F(void, SSL_free, (SSL *ssl)) \
