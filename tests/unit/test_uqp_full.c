@@ -46,16 +46,10 @@ static int counted_yield(void)
 #include "net/qp/cq_poll.c"
 #undef sched_yield
 
-#include "../lib/tcp.h"
 #include "../lib/uqp_pair.h"
-#include "net/progress/engine.h"
 
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -63,7 +57,6 @@ enum {
 	POLLS = 1000,
 	WRITES_MAX = 60,
 	SEND_BUFFER_MAX = 2 * 208 * 1024, /* as the kernel counts */
-	NETWORK_SEGMENT = 1448,
 };
 
 static bool is_full(struct end *e)
@@ -158,31 +151,6 @@ static void send_buffer__is_small_on_one_host(void **state)
 	assert_in_range(send_buffer(p->a.qp->fd), 1, SEND_BUFFER_MAX);
 }
 
-/* TCP makes it as large as the path needs. */
-static void send_buffer__is_left_alone_on_a_network(void **state)
-{
-	struct aw_stream stream = { .initiator = true, .crc = true };
-	struct sockaddr_storage addr;
-	struct end end = { .events = 0 };
-	int pd = 0, segment = NETWORK_SEGMENT, before;
-	int listener = tcp_listen(1, &addr), fd = tcp_socket(AF_INET), peer;
-
-	(void)state;
-	assert_int_equal(aw_engine_get(), 0);
-	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof(segment)), 0);
-	assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
-	assert_int_equal(connect(fd, (struct sockaddr *)&addr, tcp_addr_len(&addr)), 0);
-	peer = tcp_accept(listener);
-	end_make(&end, &pd, NULL);
-	before = send_buffer(fd);
-	assert_int_equal(aw_uqp_attach(end.qp, fd, &stream), 0);
-	assert_int_equal(send_buffer(fd), before);
-	end_destroy(&end);
-	close(peer);
-	close(listener);
-	aw_engine_put();
-}
-
 #define CASE(f) cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown)
 
 int main(void)
@@ -192,7 +160,6 @@ int main(void)
 		CASE(full__goes_on_when_there_is_room),
 		CASE(full__leaves_the_cpu_to_the_peer),
 		CASE(send_buffer__is_small_on_one_host),
-		cmocka_unit_test(send_buffer__is_left_alone_on_a_network),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,7 @@
 #include "net/qp/deferral_state.h"
 #include "net/qp/host_ring.h"
 #include "net/qp/move_state.h"
+#include "net/qp/send_buffer.h"
 #include "net/qp/serving_state.h"
 #include "net/stat/stat.h"
 
@@ -166,7 +167,8 @@ struct aw_uqp {
 		struct aw_batch *batch; /* bytes that the socket has not taken yet, or NULL */
 		/* of the stream (net/qp/capture.h), or NULL: it was never captured */
 		struct aw_capture *capture;
-		uint64_t emss_pos; /* position at which TCP's segment size was last read */
+		struct aw_send_buffer send_buffer; /* of fd */
+		uint64_t looked_pos; /* position at which TCP was last asked about its path */
 		bool settled; /* all that follows the stream's state does so, and the stream was steady (uqp_sock.c) */
 		bool tx_blocked; /* the socket took less than it was given */
 		bool starved; /* memory for a buffer was out; a deadline brings the next try */

@@ -33,14 +33,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Segments longer than jumbo frames mean that both ends are on this host. */
-#define LOCAL_SEGMENT_BYTES 16384
-/*
- * The kernel doubles this value, and grants it wherever its limit (net.core.wmem_max) is the
- * default one.
- */
-#define LOCAL_SEND_BUFFER (208 * 1024)
-
 struct aw_uqp_watch {
 	struct aw_watch watch;
 	uint32_t handle; /* of the QP, which may be gone when an event comes */
@@ -105,18 +97,6 @@ static int make_watch(struct aw_uqp *qp, const struct aw_uqp_socket *on, uint32_
 	return err;
 }
 
-/*
- * Between two ends of one host no bytes are under way. A send buffer that grows to megabytes, as
- * TCP's does, only takes them out of the cache before the peer copies them.
- */
-static void bound_send_buffer(int fd, uint32_t segment_size)
-{
-	int octets = LOCAL_SEND_BUFFER;
-
-	if (segment_size >= LOCAL_SEGMENT_BYTES)
-		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &octets, sizeof(octets));
-}
-
 static void drop_watch(struct aw_uqp_watch **watch)
 {
 	if (*watch)
@@ -148,10 +128,10 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 		qp->posts_drop = qp->reset_seen = qp->tx_blocked = qp->starved = qp->retry_due =
 			qp->starving_told = qp->settled = false;
 	stream->emss = aw_uqp_segment_size(to->fd);
-	bound_send_buffer(to->fd, stream->emss);
+	aw_send_buffer_begin(&qp->send_buffer, to->fd, stream->emss);
 	qp->ending = (struct aw_ending){ 0 };
 	qp->liveness = (struct aw_liveness){ 0 };
-	qp->emss_pos = qp->quiet_pos = 0;
+	qp->looked_pos = qp->quiet_pos = 0;
 	aw_stat_stream_begun(qp, &qp->watch->peer);
 	qp->core.acks = qp->by_rc && !qp->attr.uc;
 	/* A message of UC waits so briefly that what is behind it may wait as well. */

@@ -16,12 +16,24 @@
 
 #define ROUNDS_MAX 16 /* a call, so that other QPs have their turn */
 #define PLACE_BYTES 16384 /* that the peer is told of at once, and one FPDU more */
-#define EMSS_BYTES (1u << 20) /* bytes sent between two looks at TCP's segment size */
+#define LOOK_BYTES (1u << 20) /* sent between two looks at TCP's path */
 
 _Static_assert(sizeof(struct aw_iov) == sizeof(struct iovec) &&
 		       offsetof(struct aw_iov, base) == offsetof(struct iovec, iov_base) &&
 		       offsetof(struct aw_iov, len) == offsetof(struct iovec, iov_len),
 	       "aw_iov is passed to sendmsg as iovec");
+
+/* RFC 5044 3: a change of the path is followed, but not at the cost of a system call for each FPDU. */
+static void look_at_path(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	if (qp->core.tx_pos - qp->looked_pos < LOOK_BYTES)
+		return;
+	qp->looked_pos = qp->core.tx_pos;
+	if (!qp->core.stream.large_fpdus)
+		aw_qp_set_emss(&qp->core, qp->out->segment_size(qp));
+	if (qp->out->is_socket)
+		aw_send_buffer_look(&qp->send_buffer, qp->fd);
+}
 
 /* Puts the FPDUs that are due now into the batch. False when there are none. */
 static bool fill(struct aw_uqp *qp, struct aw_batch *batch) AW_REQUIRES(qp->lock)
@@ -35,11 +47,7 @@ static bool fill(struct aw_uqp *qp, struct aw_batch *batch) AW_REQUIRES(qp->lock
 	uint64_t pos = qp->core.tx_pos;
 	bool last = aw_move_fill(qp, &out);
 
-	/* RFC 5044 3: a change of the path is followed, but not at the cost of a system call for each FPDU. */
-	if (!qp->core.stream.large_fpdus && qp->core.tx_pos - qp->emss_pos >= EMSS_BYTES) {
-		qp->emss_pos = qp->core.tx_pos;
-		aw_qp_set_emss(&qp->core, qp->out->segment_size(qp));
-	}
+	look_at_path(qp);
 	while (!last && out.octets < AW_BATCH_BYTES && aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
 		;
 	qp->touched |= qp->core.tx_used;
