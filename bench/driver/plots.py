@@ -30,7 +30,7 @@ LOOKS = {
     "send-1": (3, "-"), "send-2": (5, "-"),
     "write": (4, "-"), "write-cq": (7, "-"), "write-event": (7, "--"), "write-batch16": (4, "--"),
     "send-roce": (5, "-"), "send-done-roce": (5, "-"), "write-roce": (7, "-"), "read-roce": (6, "--"), "write-cq-roce": (8, "-"),
-    "read": (6, "-"), "verbs": (3, "-"), "send-over-tcp": (8, "-"),
+    "read": (6, "-"), "read-event": (6, "--"), "verbs": (3, "-"), "send-over-tcp": (8, "-"),
     "libfabric-msg": (8, "-"), "libfabric-rdm": (8, "--"),
     "ucx-tag_lat": (9, "-"), "ucx-put_lat": (9, "--"), "ucx-tag_bw": (9, "-"),
     "ucx-put_bw": (9, "--"),

@@ -158,13 +158,12 @@ def bandwidth_series(size, direction, ops=("send", "write", "read"), window=WIND
             *(verbs(op, "tcp", "bandwidth", op=op, **keys) for op in ops))
 
 
-def one_way(size):
-    """The pollers, and both ends asleep while there is nothing to do: what CPU seconds are
-    compared by, since TCP's ends sleep as well."""
+def one_way(size, ops=("send", "write", "read")):
+    """The pollers, and those of ops with both ends asleep while there is nothing to do: what CPU seconds
+    are compared by, since TCP's ends sleep as well."""
     pollers = bandwidth_series(size, "uni")
     keys = {**pollers[0].keys, "mode": "event"}
-    return (*pollers, *(verbs(f"{op}-event", "tcp", "bandwidth", **{**keys, "op": op})
-                        for op in ("send", "write")))
+    return (*pollers, *(verbs(f"{op}-event", "tcp", "bandwidth", **{**keys, "op": op}) for op in ops))
 
 
 def bandwidth(form):
@@ -431,7 +430,7 @@ def veth(form):
         bed = f"veth-{mtu}"
         points += [Point("latency", bed, size, latency_series(size), PAIR_SECONDS)
                    for size in form.veth_latency]
-        points += [Point("bandwidth", bed, size, bandwidth_series(size, "uni"), PAIR_SECONDS)
+        points += [Point("bandwidth", bed, size, one_way(size, ("send", "write", "read") if size == MI else ()), PAIR_SECONDS)
                    for size in form.veth_bandwidth]
     return points
 

@@ -85,10 +85,10 @@ def small_and_many():
             for op in ("write", "send")]
     rows += [at_most(f"CPU per GB, 1 Mi, {op.capitalize()} with events, both ends / TCP",
                      f"bandwidth/loopback/{MI}", over(f"{op}-event", "tcp", "cpu_per_gb"), 1.2)
-             for op in ("write", "send")]
-    rows += [at_most(f"CPU per GB, 1 Mi, {op.capitalize()}, veth, MTU 1500, both ends / TCP",
-                     f"bandwidth/veth-1500/{MI}", over(op, "tcp", "cpu_per_gb"), 1.4)
-             for op in ("write", "send")]
+             for op in ("write", "send", "read")]
+    rows += [at_most(f"CPU per GB, 1 Mi, {op.capitalize()} with events, veth, MTU 1500, both ends / TCP",
+                     f"bandwidth/veth-1500/{MI}", over(f"{op}-event", "tcp", "cpu_per_gb"), 1.4)
+             for op in ("write", "send", "read")]
     return rows + [
         at_most("connection set-up / TCP", "connect/loopback/300",
                 over("verbs", "tcp", "connect"), 2),
