@@ -18,21 +18,17 @@ static bool must_wait_for_peer(const struct aw_qp *qp)
 
 static enum aw_tx next_terminate(struct aw_qp *qp, struct aw_tx_out *out)
 {
-	struct aw_tx_seg seg;
-	enum aw_tx tx;
-
-	if (!qp->term_due)
-		return AW_TX_NONE;
-	seg.hdr = (struct ddp_hdr){
+	const struct ddp_hdr hdr = {
 		.last = true,
 		.ulp_ctrl = rdmap_ctrl(RDMAP_TERMINATE),
 		.qn = DDP_QN_TERMINATE,
 		.msn = qp->tx_msn[DDP_QN_TERMINATE],
 	};
-	seg.len = qp->term_len;
-	seg.copy = true;
-	aw_spans_own(&seg.payload, qp->term, qp->term_len);
-	tx = aw_tx_frame(qp, out, &seg);
+	enum aw_tx tx;
+
+	if (!qp->term_due)
+		return AW_TX_NONE;
+	tx = aw_tx_octets(qp, out, &hdr, qp->term, qp->term_len);
 	if (tx == AW_TX_FPDU)
 		qp->term_due = false;
 	return tx;

@@ -32,15 +32,6 @@ static struct rdmap_atomic_req request_of(const struct aw_swqe *wqe, uint32_t id
 	return req;
 }
 
-static enum aw_tx send_octets(struct aw_qp *qp, struct aw_tx_out *out, const struct ddp_hdr *hdr,
-			      const uint8_t *octets, uint32_t len)
-{
-	struct aw_tx_seg seg = { .hdr = *hdr, .len = len, .copy = true };
-
-	aw_spans_own(&seg.payload, octets, len);
-	return aw_tx_frame(qp, out, &seg);
-}
-
 enum aw_tx aw_tx_request(struct aw_qp *qp, struct aw_tx_out *out,
 			 const struct aw_tx_request *request)
 {
@@ -50,7 +41,7 @@ enum aw_tx aw_tx_request(struct aw_qp *qp, struct aw_tx_out *out,
 		.qn = DDP_QN_READ,
 		.msn = qp->tx_msn[DDP_QN_READ],
 	};
-	enum aw_tx tx = send_octets(qp, out, &hdr, request->octets, request->len);
+	enum aw_tx tx = aw_tx_octets(qp, out, &hdr, request->octets, request->len);
 
 	if (tx != AW_TX_FPDU)
 		return tx;
@@ -73,7 +64,7 @@ enum aw_tx aw_tx_answer(struct aw_qp *qp, struct aw_tx_out *out, enum rdmap_opco
 		.qn = DDP_QN_ATOMIC,
 		.msn = qp->tx_msn[DDP_QN_ATOMIC],
 	};
-	enum aw_tx tx = send_octets(qp, out, &hdr, octets, len);
+	enum aw_tx tx = aw_tx_octets(qp, out, &hdr, octets, len);
 
 	if (tx == AW_TX_FPDU) {
 		qp->tx_msn[DDP_QN_ATOMIC]++;

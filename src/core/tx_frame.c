@@ -14,6 +14,8 @@
 
 /* With markers an FPDU is built first without them, behind its place in the arena. */
 #define MARKED_EMSS_MAX 32768
+/* Octets of an FPDU that are still at hand once they are written: three calls for its CRC would take longer. */
+#define FOLD_AT_ONCE_MAX 512
 _Static_assert(2 * MARKED_EMSS_MAX <= AW_TX_ARENA_MIN, "room for both forms of an FPDU");
 _Static_assert(FPDU_MAX <= AW_TX_ARENA_MIN, "room for the largest FPDU");
 
@@ -93,23 +95,44 @@ static void put_crc(const struct aw_qp *qp, uint32_t crc, uint8_t *p)
 	put_le32(p, aw_stream_crc_out(&qp->stream) ? crc32c_final(crc) : 0);
 }
 
-/*
- * Writes the whole FPDU without markers, but for its CRC field, and folds the rest into crc unless that is NULL. False when the payload's
- * memory is unmapped.
- */
-static bool put_plain(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p,
-		      uint32_t *crc)
+/* Writes the whole FPDU without markers, but for its CRC field. False when the payload's memory is unmapped. */
+static bool put_plain(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p)
+{
+	size_t at = put_head(seg, p);
+
+	if (!aw_spans_gather(qp, &seg->payload, p + at, NULL))
+		return false;
+	memset(p + at + seg->len, 0, fpdu_pad(ulpdu_len(seg)) + FPDU_CRC_LEN);
+	return true;
+}
+
+/* Likewise, and folds what it writes into crc. */
+static bool put_folding(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p,
+			uint32_t *crc)
 {
 	size_t pad = fpdu_pad(ulpdu_len(seg));
 	size_t at = put_head(seg, p);
 
-	if (crc)
-		*crc = qp->ops->crc32c(*crc, p, at);
+	*crc = qp->ops->crc32c(*crc, p, at);
 	if (!aw_spans_gather(qp, &seg->payload, p + at, crc))
 		return false;
 	memset(p + at + seg->len, 0, pad + FPDU_CRC_LEN);
-	if (crc && pad)
-		*crc = qp->ops->crc32c(*crc, p + at + seg->len, pad);
+	*crc = qp->ops->crc32c(*crc, p + at + seg->len, pad);
+	return true;
+}
+
+/* A short FPDU is written first, and its CRC is one call more; a long one is not read again. */
+static bool put_with_crc(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p,
+			 size_t size)
+{
+	uint32_t crc = CRC32C_INIT;
+	bool is_short = size <= FOLD_AT_ONCE_MAX;
+
+	if (!(is_short ? put_plain(qp, seg, p) : put_folding(qp, seg, p, &crc)))
+		return false;
+	if (is_short)
+		crc = qp->ops->crc32c(crc, p, size - FPDU_CRC_LEN);
+	put_le32(p + size - FPDU_CRC_LEN, crc32c_final(crc));
 	return true;
 }
 
@@ -118,13 +141,12 @@ static enum aw_tx frame_copied(const struct aw_qp *qp, struct aw_tx_out *out,
 {
 	size_t size = fpdu_size(ulpdu_len(seg));
 	uint8_t *p = arena_end(out);
-	uint32_t crc = CRC32C_INIT;
 
 	if (!has_room(out, size, 1))
 		return AW_TX_FULL;
-	if (!put_plain(qp, seg, p, aw_stream_crc_out(&qp->stream) ? &crc : NULL))
+	if (!(aw_stream_crc_out(&qp->stream) ? put_with_crc(qp, seg, p, size)
+					     : put_plain(qp, seg, p)))
 		return AW_TX_GONE;
-	put_crc(qp, crc, p + size - FPDU_CRC_LEN);
 	add_arena(out, size);
 	return AW_TX_FPDU;
 }
@@ -140,7 +162,7 @@ static enum aw_tx frame_marked(const struct aw_qp *qp, struct aw_tx_out *out,
 	if (!has_room(out, size + plain, 1))
 		return AW_TX_FULL;
 	/* The CRC is of the markers, too. */
-	if (!put_plain(qp, seg, p + size, NULL))
+	if (!put_plain(qp, seg, p + size))
 		return AW_TX_GONE;
 	fpdu_insert_markers(p, p + size, plain, pos);
 	put_crc(qp, fold(qp, CRC32C_INIT, p, size - FPDU_CRC_LEN), p + size - FPDU_CRC_LEN);
@@ -200,6 +222,18 @@ enum aw_tx aw_tx_frame(struct aw_qp *qp, struct aw_tx_out *out, const struct aw_
 	if (tx == AW_TX_FPDU && qp->count)
 		aw_count_segment(&qp->count->out, seg->hdr.last, has_payload(seg) ? seg->len : 0);
 	return tx;
+}
+
+enum aw_tx aw_tx_octets(struct aw_qp *qp, struct aw_tx_out *out, const struct ddp_hdr *hdr,
+			const uint8_t *octets, uint32_t len)
+{
+	struct aw_tx_seg seg; /* long, for the sake of its SGEs: what is not used is not written */
+
+	seg.hdr = *hdr;
+	seg.len = len;
+	seg.copy = true;
+	aw_spans_own(&seg.payload, octets, len);
+	return aw_tx_frame(qp, out, &seg);
 }
 
 /* An FPDU whose ULPDU is no DDP segment. */

@@ -26,4 +26,8 @@ static inline uint32_t aw_tx_payload_max(const struct aw_qp *qp, bool tagged)
 enum aw_tx aw_tx_frame(struct aw_qp *qp, struct aw_tx_out *out,
 		       const struct aw_tx_seg *seg) AW_MUST_USE;
 
+/* Likewise, a segment with octets of the core's own. */
+enum aw_tx aw_tx_octets(struct aw_qp *qp, struct aw_tx_out *out, const struct ddp_hdr *hdr,
+			const uint8_t *octets, uint32_t len) AW_MUST_USE;
+
 #endif

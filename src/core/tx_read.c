@@ -17,21 +17,17 @@ enum aw_tx aw_tx_read_request(struct aw_qp *qp, struct aw_tx_out *out,
 		.src_stag = read->src_stag,
 		.src_to = read->src_to,
 	};
-	uint8_t payload[RDMAP_READ_REQ_LEN];
-	struct aw_tx_seg seg;
-	enum aw_tx tx;
-
-	rdmap_read_req_put(&req, payload);
-	seg.hdr = (struct ddp_hdr){
+	const struct ddp_hdr hdr = {
 		.last = true,
 		.ulp_ctrl = rdmap_ctrl(RDMAP_READ_REQ),
 		.qn = DDP_QN_READ,
 		.msn = qp->tx_msn[DDP_QN_READ],
 	};
-	seg.len = sizeof(payload);
-	seg.copy = true;
-	aw_spans_own(&seg.payload, payload, sizeof(payload));
-	tx = aw_tx_frame(qp, out, &seg);
+	uint8_t payload[RDMAP_READ_REQ_LEN];
+	enum aw_tx tx;
+
+	rdmap_read_req_put(&req, payload);
+	tx = aw_tx_octets(qp, out, &hdr, payload, sizeof(payload));
 	if (tx != AW_TX_FPDU)
 		return tx;
 	qp->tx_msn[DDP_QN_READ]++;

@@ -309,21 +309,18 @@ static enum aw_tx next_immediate(struct aw_qp *qp, struct aw_tx_out *out, struct
 		.data = wqe->inv_or_imm,
 		.length = of_write ? wqe->len : RDMAP_IMM_OF_SEND,
 	};
-	uint8_t octets[RDMAP_IMM_LEN];
-	struct aw_tx_seg seg = {
-		.hdr.last = true,
-		.hdr.ulp_ctrl = rdmap_ctrl(solicited ? RDMAP_IMM_SE : RDMAP_IMM),
-		.hdr.ulp_rsvd = of_write ? aw_xrc_srqn(qp, wqe) : 0,
-		.hdr.qn = DDP_QN_SEND,
-		.hdr.msn = qp->tx_msn[DDP_QN_SEND],
-		.len = sizeof(octets),
-		.copy = true,
+	const struct ddp_hdr hdr = {
+		.last = true,
+		.ulp_ctrl = rdmap_ctrl(solicited ? RDMAP_IMM_SE : RDMAP_IMM),
+		.ulp_rsvd = of_write ? aw_xrc_srqn(qp, wqe) : 0,
+		.qn = DDP_QN_SEND,
+		.msn = qp->tx_msn[DDP_QN_SEND],
 	};
+	uint8_t octets[RDMAP_IMM_LEN];
 	enum aw_tx tx;
 
 	rdmap_imm_put(&imm, octets);
-	aw_spans_own(&seg.payload, octets, sizeof(octets));
-	tx = aw_tx_frame(qp, out, &seg);
+	tx = aw_tx_octets(qp, out, &hdr, octets, sizeof(octets));
 	if (tx != AW_TX_FPDU)
 		return tx;
 	begin(qp, wqe);
@@ -355,17 +352,27 @@ static enum aw_tx next_segment(struct aw_qp *qp, struct aw_tx_out *out, struct a
 	return tx == AW_TX_GONE ? fail_payload(qp) : tx;
 }
 
+/* True when the WR at next is a message whose turn has come. One that is done came after a close, and will be flushed. */
+static bool has_message(const struct aw_qp *qp)
+{
+	const struct aw_swqe *wqe = next_wqe(qp);
+
+	return qp->sq.next != qp->sq.tail && !wqe->done && !is_local(wqe) && !aw_tx_sq_waits(qp);
+}
+
 enum aw_tx aw_tx_sq(struct aw_qp *qp, struct aw_tx_out *out)
 {
 	enum aw_wc_status status;
 	struct aw_swqe *wqe;
 
-	aw_tx_local(qp);
-	if (!aw_machine_runs(qp) || qp->sq.next == qp->sq.tail || aw_tx_sq_waits(qp))
+	/* What has been answered completes before a message that was fenced behind it goes out. */
+	if (has_message(qp))
+		aw_completion_retire(qp);
+	else
+		aw_tx_local(qp);
+	if (!aw_machine_runs(qp) || !has_message(qp))
 		return AW_TX_NONE;
 	wqe = next_wqe(qp);
-	if (is_local(wqe))
-		return AW_TX_NONE; /* it has failed, and waits to complete */
 	status = qp->tx_begun ? AW_WC_SUCCESS : check_wr(qp, wqe);
 	if (status != AW_WC_SUCCESS) {
 		fail(qp, status);
