@@ -211,7 +211,7 @@ static void return_buffers(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 		aw_batch_put(qp->batch);
 	qp->stage = NULL;
 	qp->batch = NULL;
-	qp->tx_blocked = false;
+	qp->tx_blocked = qp->settled = false;
 }
 
 static void leave_socket(struct aw_uqp *qp, const struct aw_linger_socket *socket)
@@ -444,24 +444,29 @@ static void end_overflowed(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	transmit(qp);
 }
 
-/* True while nothing but bytes moves: pollers serve a stream in memory, and neither end, program nor kernel asks for more. */
-static bool is_steady(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+/* True where a socket that the stream stays in is listened to as it has to be, or pollers look at the memory. */
+static bool is_carrier_steady(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	const struct aw_host_ring *ring = qp->ring;
+
+	if (!ring)
+		return qp->in->listens_for(qp) == qp->listens_for;
+	return !qp->in->is_socket && !qp->out->is_socket && aw_serving_is_polled(&qp->serving) &&
+	       !ring->gone && !ring->more && !ring->duplex.broken &&
+	       (ring->bells.own < 0 || qp->bell_watch);
+}
+
+/* True while nothing but bytes moves, and neither end, program nor kernel asks for more. */
+static bool is_steady(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
 	const struct aw_qp *core = &qp->core;
 	uint32_t unnoted = ~qp->events_due & (core->peer_began ? AW_UQP_READY | AW_UQP_BEGUN
 							       : (uint32_t)AW_UQP_READY);
 
-	if (qp->in->is_socket || qp->out->is_socket || !aw_serving_is_polled(&qp->serving))
-		return false;
-	if (ring->gone || ring->more || ring->duplex.broken ||
-	    (ring->bells.own >= 0 && !qp->bell_watch))
-		return false;
-	if (core->state != AW_QP_RTS || core->peer_closed || aw_qp_has_waiting(core) ||
-	    core->rx_drop.count > 0)
-		return false;
-	return !unnoted && !qp->drain_asked && !qp->lost && !qp->peer_gone && !qp->starved &&
-	       !qp->tx_blocked && !aw_uqp_has_overflowed(qp);
+	return core->state == AW_QP_RTS && !core->peer_closed && !aw_qp_has_waiting(core) &&
+	       core->rx_drop.count == 0 && !unnoted && !qp->drain_asked && !qp->lost &&
+	       !qp->peer_gone && !qp->starved && !qp->tx_blocked && !aw_uqp_has_overflowed(qp) &&
+	       is_carrier_steady(qp);
 }
 
 /* Follows the core's state with the socket. Where that was done, and the stream is as steady since, all is as it was. */
