@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Stages: how many large ones there may be, and what the others wait in.
+// Stages: how many large ones there may be, and what the others wait in. Batches: whose they are, and how many are out.
 #include "net/mem/pool.h"
 
 #include <setjmp.h>
@@ -181,6 +181,61 @@ static void stage_get__takes_what_another_thread_has_left(void **state)
 	put_places(large);
 }
 
+static void *put_batch(void *batch)
+{
+	aw_batch_put(batch);
+	return NULL;
+}
+
+static void put_batch_elsewhere(struct aw_batch *batch)
+{
+	pthread_t other;
+
+	assert_int_equal(pthread_create(&other, NULL, put_batch, batch), 0);
+	assert_int_equal(pthread_join(other, NULL), 0);
+}
+
+/* A region that is deregistered is looked for in batches as long as one is out, whichever thread has it. */
+static void batch_get__those_out_are_counted(void **state)
+{
+	struct aw_batch *own = aw_batch_get(), *more[2];
+
+	(void)state;
+	assert_non_null(own);
+	for (unsigned int i = 0; i < 2; i++) {
+		more[i] = aw_batch_get();
+		assert_non_null(more[i]);
+		assert_int_equal(aw_batches_out(), 2 + i);
+	}
+	put_batch_elsewhere(own);
+	assert_int_equal(aw_batches_out(), 2);
+	aw_batch_put(more[0]);
+	put_batch_elsewhere(more[1]);
+	assert_int_equal(aw_batches_out(), 0);
+}
+
+/* The thread's own comes back to it from whichever thread gives it back, also behind a flush. */
+static void batch_get__a_thread_has_its_own(void **state)
+{
+	struct aw_batch *own = aw_batch_get(), *other;
+
+	(void)state;
+	other = aw_batch_get();
+	assert_non_null(other);
+	assert_ptr_not_equal(own, other);
+	aw_pool_flush();
+	assert_int_equal(aw_batches_out(), 2);
+	own->iov_count = own->iov_sent = 1;
+	put_batch_elsewhere(own);
+	assert_ptr_equal(aw_batch_get(), own);
+	assert_int_equal(own->iov_count, 0);
+	assert_int_equal(own->iov_sent, 0);
+	aw_batch_put(other);
+	aw_batch_put(own);
+	aw_pool_flush();
+	assert_int_equal(aw_batches_out(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +245,8 @@ int main(void)
 		cmocka_unit_test_teardown(stage_keep__large_gives_the_last_place_back, teardown),
 		cmocka_unit_test_teardown(stage_resume__rest_moves_with_it, teardown),
 		cmocka_unit_test_teardown(stage_resume__long_rest_stays, teardown),
+		cmocka_unit_test_teardown(batch_get__those_out_are_counted, teardown),
+		cmocka_unit_test_teardown(batch_get__a_thread_has_its_own, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

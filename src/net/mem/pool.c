@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Free lists, last in first out, so that a buffer that is handed out is warm in the cache. A thread that receives again and
-// again finds its stage in a lane, without the lists' lock.
+// Free lists, last in first out, so that a buffer that is handed out is warm in the cache. A thread that receives or sends again
+// and again finds its stage and its batch in a lane, without the lists' lock.
 #include "net/mem/pool.h"
 
 #include "net/mem/guard.h"
@@ -31,17 +31,20 @@ static struct shelf large AW_GUARDED_BY(lock), small
 	AW_GUARDED_BY(lock); /* stages of AW_STAGE_BYTES, and of FPDU_MAX */
 static unsigned int large_out AW_GUARDED_BY(lock); /* in use, with a QP or in a lane */
 static struct aw_batch *batches AW_GUARDED_BY(lock);
+/* Those out are of the lists: a lane's own says itself that it is out. */
 static unsigned int batches_kept AW_GUARDED_BY(lock), batches_out AW_GUARDED_BY(lock);
 
-/* A large stage or NULL. Threads have a lane each; beyond LANES some share one. */
-static struct lane {
-	alignas(CACHE_LINE) struct aw_stage *_Atomic stage;
+/* Threads have a lane each; beyond LANES some share one. */
+static struct aw_lane {
+	alignas(CACHE_LINE) struct aw_stage *_Atomic stage; /* a large one or NULL */
+	struct aw_batch *_Atomic batch; /* its own, BATCH_OUT while that is in use, NULL: it has none */
 } lanes[LANES];
+#define BATCH_OUT ((struct aw_batch *)(void *)lanes) /* the address of no batch */
 static _Atomic unsigned int threads;
 static _Thread_local unsigned int thread_number
 	__attribute__((tls_model("initial-exec"))); /* from 1 */
 
-static struct lane *own_lane(void)
+static struct aw_lane *own_lane(void)
 {
 	if (thread_number == 0)
 		thread_number = 1 + atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
@@ -49,14 +52,14 @@ static struct lane *own_lane(void)
 }
 
 /* Acquire and release: who takes a stage sees what the thread that left it there has written. */
-static struct aw_stage *take_from_lane(struct lane *lane)
+static struct aw_stage *take_from_lane(struct aw_lane *lane)
 {
 	if (!atomic_load_explicit(&lane->stage, memory_order_relaxed))
 		return NULL;
 	return atomic_exchange_explicit(&lane->stage, NULL, memory_order_acquire);
 }
 
-static bool put_in_lane(struct lane *lane, struct aw_stage *stage)
+static bool put_in_lane(struct aw_lane *lane, struct aw_stage *stage)
 {
 	struct aw_stage *none = NULL;
 
@@ -201,7 +204,8 @@ struct aw_stage *aw_stage_resume(struct aw_stage *stage)
 	return whole ? move_rest(whole, stage) : NULL;
 }
 
-struct aw_batch *aw_batch_get(void)
+/* Of the lists, or a new one. counts: no lane will say that it is out. */
+static struct aw_batch *batch_from_lists(bool counts)
 {
 	aw_lock(&lock);
 	struct aw_batch *batch = batches;
@@ -210,23 +214,51 @@ struct aw_batch *aw_batch_get(void)
 		batches = batch->next;
 		batches_kept--;
 	}
-	batches_out++;
+	batches_out += counts;
 	aw_unlock(&lock);
 	if (!batch)
 		batch = malloc(sizeof(*batch));
-	if (batch)
-		batch->iov_count = batch->iov_sent = 0;
-	else
-		aw_batch_put(NULL);
+	if (!batch && counts) {
+		aw_lock(&lock);
+		batches_out--;
+		aw_unlock(&lock);
+	}
 	return batch;
 }
 
-/* NULL: takes back the count of a batch that could not be made. */
+/*
+ * Acquire: pairs with the release in aw_batch_put. From here on the lane says that the batch is out: a thread that
+ * deregisters a region sees that if this one has found the region, since it then waits for this one to let go of it.
+ */
+struct aw_batch *aw_batch_get(void)
+{
+	struct aw_lane *lane = own_lane();
+	struct aw_batch *batch =
+		atomic_exchange_explicit(&lane->batch, BATCH_OUT, memory_order_acquire);
+
+	if (!batch || batch == BATCH_OUT) {
+		bool is_lanes = !batch;
+
+		batch = batch_from_lists(!is_lanes);
+		if (batch)
+			batch->lane = is_lanes ? lane : NULL;
+		else if (is_lanes)
+			atomic_store_explicit(&lane->batch, NULL, memory_order_relaxed);
+	}
+	if (batch)
+		batch->iov_count = batch->iov_sent = 0;
+	return batch;
+}
+
 void aw_batch_put(struct aw_batch *batch)
 {
+	if (batch->lane) {
+		atomic_store_explicit(&batch->lane->batch, batch, memory_order_release);
+		return;
+	}
 	aw_lock(&lock);
 	batches_out--;
-	if (batch && batches_kept < KEEP_MAX) {
+	if (batches_kept < KEEP_MAX) {
 		batch->next = batches;
 		batches = batch;
 		batches_kept++;
@@ -255,6 +287,8 @@ unsigned int aw_batches_out(void)
 	unsigned int out = batches_out;
 
 	aw_unlock(&lock);
+	for (int i = 0; i < LANES; i++)
+		out += atomic_load_explicit(&lanes[i].batch, memory_order_relaxed) == BATCH_OUT;
 	return out;
 }
 
@@ -295,10 +329,26 @@ void aw_batch_unlend(struct aw_batch *batch, const void *start, size_t len)
 	}
 }
 
+/* Of lanes. One that is out comes back to its lane. */
+static void free_batches(void)
+{
+	for (int i = 0; i < LANES; i++) {
+		struct aw_batch *batch =
+			atomic_load_explicit(&lanes[i].batch, memory_order_relaxed);
+
+		if (batch && batch != BATCH_OUT &&
+		    atomic_compare_exchange_strong_explicit(&lanes[i].batch, &batch, NULL,
+							    memory_order_acquire,
+							    memory_order_relaxed))
+			free(batch);
+	}
+}
+
 void aw_pool_flush(void)
 {
 	for (struct aw_stage *stage; (stage = take_from_any_lane());)
 		put_on_lists(stage);
+	free_batches();
 	aw_lock(&lock);
 	clear(&large);
 	clear(&small);

@@ -39,6 +39,7 @@ struct aw_stage {
 
 struct aw_batch {
 	struct aw_batch *next; /* in the pool */
+	struct aw_lane *lane; /* a thread's own, to which it goes back; NULL: the pool's */
 	struct aw_iov iov[AW_BATCH_IOV];
 	unsigned int iov_count;
 	unsigned int iov_sent; /* entries that are wholly sent */
