@@ -25,6 +25,7 @@ static aw_mutex timer_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Each list holds durations of one power of two in the order of their deadlines. */
 TAILQ_HEAD(timer_list, aw_watch);
 static struct timer_list timers[64] AW_GUARDED_BY(timer_lock);
+static uint64_t timers_used AW_GUARDED_BY(timer_lock); /* bits of the lists that are not empty */
 /* only for the progress thread */
 static STAILQ_HEAD(, aw_after) afters = STAILQ_HEAD_INITIALIZER(afters);
 static uint32_t next_serial AW_GUARDED_BY(timer_lock);
@@ -178,10 +179,10 @@ static struct aw_watch *first(void) AW_REQUIRES(timer_lock)
 {
 	struct aw_watch *next = NULL;
 
-	for (size_t i = 0; i < ARRAY_LEN(timers); i++) {
-		struct aw_watch *w = TAILQ_FIRST(&timers[i]);
+	for (uint64_t left = timers_used; left; left &= left - 1) {
+		struct aw_watch *w = TAILQ_FIRST(&timers[__builtin_ctzll(left)]);
 
-		if (w && (!next || w->deadline_ns < next->deadline_ns))
+		if (!next || w->deadline_ns < next->deadline_ns)
 			next = w;
 	}
 	return next;
@@ -189,8 +190,11 @@ static struct aw_watch *first(void) AW_REQUIRES(timer_lock)
 
 static void unlist(struct aw_watch *w) AW_REQUIRES(timer_lock)
 {
-	if (w->deadline_ns)
+	if (w->deadline_ns) {
 		TAILQ_REMOVE(w->timers, w, timer);
+		if (TAILQ_EMPTY(w->timers))
+			timers_used &= ~(UINT64_C(1) << (w->timers - timers));
+	}
 	w->deadline_ns = 0;
 }
 
@@ -205,6 +209,7 @@ static void list(struct aw_watch *w, uint64_t us) AW_REQUIRES(timer_lock)
 		before = TAILQ_PREV(before, timer_list, timer);
 	w->deadline_ns = deadline_ns;
 	w->timers = among;
+	timers_used |= UINT64_C(1) << (among - timers);
 	if (before)
 		TAILQ_INSERT_AFTER(among, before, w, timer);
 	else
