@@ -249,10 +249,9 @@ bool aw_carrier_has_news(struct aw_uqp *qp)
 
 	if (!ring || qp->in->is_socket)
 		return false;
-	if (aw_uqp_may_read(qp) && !ring->closed_seen && aw_duplex_peer_closed(&ring->duplex))
-		return true;
-	if (aw_uqp_may_read(qp) && aw_duplex_ready(&ring->duplex) > 0 &&
-	    ring->duplex.tail_seen != ring->looked)
+	if (aw_uqp_may_read(qp) &&
+	    ((!ring->closed_seen && aw_duplex_peer_closed(&ring->duplex)) ||
+	     (aw_duplex_ready(&ring->duplex) > 0 && ring->duplex.tail_seen != ring->looked)))
 		return true;
 	return ring->duplex.broken || (qp->tx_blocked && qp->out->has_room(qp));
 }

@@ -38,11 +38,17 @@ static bool poll_socket(struct aw_uqp *qp)
 {
 	if (aw_trylock(&qp->lock) != 0)
 		return false;
-	if (qp->fd >= 0 && !is_quiet(qp))
+	bool is_served = qp->fd >= 0 && !is_quiet(qp);
+
+	if (is_served)
 		aw_uqp_serve_polled(qp);
 	bool full = qp->tx_blocked;
 
-	aw_uqp_unlock(qp);
+	/* Where nothing was done, no event has become due. */
+	if (is_served)
+		aw_uqp_unlock(qp);
+	else
+		aw_unlock(&qp->lock);
 	return full;
 }
 
@@ -183,7 +189,8 @@ static bool spin(void)
 {
 	bool full = false;
 
-	atomic_fetch_add_explicit(&aw_serving_spinners()->turns, 1, memory_order_relaxed);
+	if (!aw_serving_spin())
+		return false;
 	for (int i = 0; i < AW_SPIN_QPS_MAX; i++) {
 		uint32_t handle = aw_serving_spinner_qp(i);
 		struct aw_uqp *qp = handle == AW_TABLE_NONE ? NULL : aw_uqp_at(handle);
@@ -207,7 +214,7 @@ static bool poll_in_vain(struct aw_cq *cq, const struct served *served)
 	uint32_t vain = atomic_load_explicit(&cq->vain, memory_order_relaxed) + 1;
 
 	set_vain(cq, vain);
-	if (vain >= AW_SPIN_POLLS && aw_serving_spinners_allowed())
+	if (vain >= AW_SPIN_POLLS)
 		full |= spin();
 	/* A poll of memory makes no system call, at which the kernel could run the peer's thread. */
 	if (!full && (vain % AW_YIELD_POLLS != 0 || !served->memory))

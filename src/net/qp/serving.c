@@ -29,6 +29,7 @@ static struct aw_activity spinners;
 /* Watchers of all channels: a turn is a thread that comes to one. While it turns, a program's loop goes round. */
 static struct aw_activity loops;
 static _Atomic uint32_t spinner_qps[AW_SPIN_QPS_MAX]; /* handle + 1, or 0 */
+static _Atomic uint32_t spinner_qps_count;
 static _Atomic bool has_few_cpus;
 
 static uint32_t polls_of(const struct aw_uqp *qp)
@@ -231,6 +232,7 @@ static void take_place(uint32_t handle)
 		i++;
 	assert(aw_serving_spinner_qp(i) == AW_TABLE_NONE);
 	spinner_qps[i] = handle + 1;
+	atomic_fetch_add_explicit(&spinner_qps_count, 1, memory_order_relaxed);
 }
 
 /* A CQ counts only those QPs that arming it may take back: the ones that its own channel's threads do not serve. */
@@ -291,8 +293,10 @@ static void unlist(struct aw_uqp *qp, enum aw_server next) AW_REQUIRES(aw_servin
 	if (qp->serving.server == AW_SERVER_WATCHER)
 		atomic_fetch_sub_explicit(&qp->serving.channel->watched, 1, memory_order_relaxed);
 	for (int i = 0; i < AW_SPIN_QPS_MAX; i++)
-		if (aw_serving_spinner_qp(i) == qp->handle)
+		if (aw_serving_spinner_qp(i) == qp->handle) {
 			spinner_qps[i] = 0;
+			atomic_fetch_sub_explicit(&spinner_qps_count, 1, memory_order_relaxed);
+		}
 	count(qp, -1u);
 	aw_serve_go(&qp->serving.server, next);
 	qp->serving.channel = NULL;
@@ -372,9 +376,12 @@ struct aw_uqp *aw_serving_first(void)
 	return TAILQ_FIRST(&away);
 }
 
-bool aw_serving_spinners_allowed(void)
+bool aw_serving_spin(void)
 {
-	return atomic_load_explicit(&has_few_cpus, memory_order_relaxed);
+	if (!atomic_load_explicit(&has_few_cpus, memory_order_relaxed))
+		return false;
+	aw_activity_count(&spinners.turns, 1);
+	return atomic_load_explicit(&spinner_qps_count, memory_order_relaxed) > 0;
 }
 
 struct aw_activity *aw_serving_spinners(void)

@@ -60,10 +60,10 @@ struct aw_serve_seen aw_serving_at_arm(const struct aw_uqp *qp, const struct aw_
 void aw_serving_take_back(struct aw_uqp *qp) AW_REQUIRES(aw_serving_list_lock, qp->lock);
 
 /*
- * For net/qp/cq_poll.c. spinners_allowed: the process has few CPUs. spinner_qp: the handle of the QP that spinners have in a
- * place below AW_SPIN_QPS_MAX, or AW_TABLE_NONE.
+ * For net/qp/cq_poll.c. spin: counts a turn of a thread that spins, unless the process has more CPUs; true when spinners have
+ * QPs. spinner_qp: the handle of the one in a place below AW_SPIN_QPS_MAX, or AW_TABLE_NONE.
  */
-bool aw_serving_spinners_allowed(void);
+bool aw_serving_spin(void);
 struct aw_activity *aw_serving_spinners(void);
 uint32_t aw_serving_spinner_qp(int place);
 
