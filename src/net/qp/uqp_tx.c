@@ -48,7 +48,8 @@ static bool fill(struct aw_uqp *qp, struct aw_batch *batch) AW_REQUIRES(qp->lock
 	bool last = aw_move_fill(qp, &out);
 
 	look_at_path(qp);
-	while (!last && out.octets < AW_BATCH_BYTES && aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
+	while (!last && out.octets < AW_BATCH_BYTES && !aw_tx_is_idle(&qp->core) &&
+	       aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
 		;
 	qp->touched |= qp->core.tx_used;
 	batch->iov_count = out.iov_count;
@@ -141,7 +142,7 @@ static enum round place_round(struct aw_uqp *qp, uint8_t *place, size_t room) AW
 
 	do
 		tx = aw_tx_next(&qp->core, &out);
-	while (tx == AW_TX_FPDU && out.octets < PLACE_BYTES);
+	while (tx == AW_TX_FPDU && out.octets < PLACE_BYTES && !aw_tx_is_idle(&qp->core));
 	qp->touched |= qp->core.tx_used;
 	if (out.octets == 0)
 		return tx == AW_TX_FULL ? ROUND_BLOCKED : ROUND_OVER;
