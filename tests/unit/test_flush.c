@@ -274,6 +274,24 @@ static void waiting__leaves_at_a_large_post(void **state)
 	defer_one(p); /* it counts no more */
 }
 
+/* Without their requests the peer has nothing to do. */
+static void waiting__leaves_at_fewer_bytes_of_reads(void **state)
+{
+	struct pair *p = *state;
+
+	pair_stop_progress();
+	drain(&p->a);
+	stopped_ns = aw_now_ns();
+	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
+	set_credits(&p->a, AW_CREDIT_MAX);
+	end_post(&p->a, AW_OP_READ, &p->b, AW_WAITING_BYTES_MAX / AW_WAITING_READ_WEIGHT - 1);
+	assert_true(has_waiting(&p->a));
+	end_post(&p->a, AW_OP_READ, &p->b, 1);
+	stopped_ns = 0;
+	assert_false(has_waiting(&p->a));
+	pair_start_progress();
+}
+
 /* The next call of such a program may well be no post. */
 static void waiting__leaves_at_the_post_that_fills_the_queue(void **state)
 {
@@ -510,6 +528,7 @@ int main(void)
 		FLUSH_TEST(waiting__is_bounded_in_posts),
 		FLUSH_TEST(waiting__leaves_at_the_post_that_finds_it_old),
 		FLUSH_TEST(waiting__leaves_at_a_large_post),
+		FLUSH_TEST(waiting__leaves_at_fewer_bytes_of_reads),
 		FLUSH_TEST(waiting__leaves_at_the_post_that_fills_the_queue),
 		FLUSH_TEST(waiting__leaves_where_a_list_needs_its_slots),
 		FLUSH_TEST(waiting__leaves_with_the_close),

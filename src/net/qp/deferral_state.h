@@ -13,7 +13,7 @@ struct aw_uqp;
 struct aw_deferral {
 	struct aw_post_credit posts;
 	struct aw_ack_credit ack;
-	uint64_t bytes; /* posted and not transmitted */
+	uint64_t bytes; /* posted and not transmitted, those of Reads by their weight */
 	TAILQ_ENTRY(aw_uqp) entry; /* while posts wait; guarded by the list's lock */
 };
 

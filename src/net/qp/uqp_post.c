@@ -40,7 +40,8 @@ void aw_uqp_send_commit(struct aw_uqp *qp)
 	const struct aw_swqe *wqe = aw_sq_at(&qp->core.sq, qp->core.sq.tail);
 
 	aw_probe_post(qp->qpn, wqe);
-	qp->deferral.bytes += wqe->len;
+	qp->deferral.bytes += wqe->op == AW_OP_READ ? (uint64_t)wqe->len * AW_WAITING_READ_WEIGHT
+						    : wqe->len;
 	aw_qp_post(&qp->core);
 }
 
