@@ -222,6 +222,5 @@ int main(void)
 	/* qemu-user knows no SO_BUF_LOCK. */
 	if (is_emulated())
 		return cmocka_run_group_tests(pure, NULL, NULL);
-	return cmocka_run_group_tests(pure, NULL, NULL) +
-	       cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(pure, NULL, NULL) + cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void set_bound(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &octets, sizeof(octets));
 }
 
-/* Whether the kernel can do that. */
+/* False: the kernel cannot do that. */
 static bool leave_to_tcp(int fd)
 {
 	int locks = 0;
