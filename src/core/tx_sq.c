@@ -365,13 +365,14 @@ enum aw_tx aw_tx_sq(struct aw_qp *qp, struct aw_tx_out *out)
 	enum aw_wc_status status;
 	struct aw_swqe *wqe;
 
-	/* What has been answered completes before a message that was fenced behind it goes out. */
-	if (has_message(qp))
+	if (has_message(qp)) {
+		/* What has been answered completes before a message that was fenced behind it goes out. */
 		aw_completion_retire(qp);
-	else
+	} else {
 		aw_tx_local(qp);
-	if (!aw_machine_runs(qp) || !has_message(qp))
-		return AW_TX_NONE;
+		if (!aw_machine_runs(qp) || !has_message(qp))
+			return AW_TX_NONE;
+	}
 	wqe = next_wqe(qp);
 	status = qp->tx_begun ? AW_WC_SUCCESS : check_wr(qp, wqe);
 	if (status != AW_WC_SUCCESS) {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* the channel that the calling thread serves QPs for */
-static _Thread_local struct aw_channel *held;
+static _Thread_local struct aw_channel *held __attribute__((tls_model("initial-exec")));
 
 /* The sources in the queue know by their generation that they have left it. */
 static void begin_empty(struct aw_event_owner *owner)

@@ -112,10 +112,11 @@ static void take_verdict(struct aw_uqp *qp, const uint8_t *verdict) AW_REQUIRES(
 
 bool aw_move_take(struct aw_uqp *qp)
 {
+	if (qp->core.move.kind == MOVE_MSG_NONE)
+		return false;
+
 	const struct move_msg msg = qp->core.move;
 
-	if (msg.kind == MOVE_MSG_NONE)
-		return false;
 	qp->core.move.kind = MOVE_MSG_NONE;
 	if (msg.kind == MOVE_HELLO && qp->move.state == AW_MOVE_AWAITS) {
 		qp->ring = open_ring(qp, msg.data, qp->move.due.data);
