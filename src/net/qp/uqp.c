@@ -294,26 +294,29 @@ static void settle_xrc(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	done->settling = false;
 }
 
+static void deliver_due(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	uint32_t events;
+
+	while ((events = qp->events_due & ~qp->events_told)) {
+		qp->delivering = true;
+		deliver(qp, events);
+	}
+	pthread_cond_broadcast(&qp->delivered);
+	qp->delivering = false;
+}
+
 /*
  * Delivers the events that are due, then releases the lock. One thread at a time delivers, also the
  * events that become due meanwhile, so no listener gets the end before the beginning.
  */
 void aw_uqp_unlock(struct aw_uqp *qp)
 {
-	uint32_t events;
-
 	if (qp->attr.xrc_done && !qp->attr.xrc_done->settling)
 		settle_xrc(qp);
 	aw_stat_unlock(qp);
-	if (!qp->delivering) {
-		while ((events = qp->events_due & ~qp->events_told)) {
-			qp->delivering = true;
-			deliver(qp, events);
-		}
-		if (qp->delivering)
-			pthread_cond_broadcast(&qp->delivered);
-		qp->delivering = false;
-	}
+	if (!qp->delivering && (qp->events_due & ~qp->events_told))
+		deliver_due(qp);
 	aw_unlock(&qp->lock);
 }
 
