@@ -278,7 +278,7 @@ static void deliver(struct aw_uqp *qp, uint32_t events) AW_REQUIRES(qp->lock)
  * Passes completions of a target on, once those of its peer's initiators here have come that are older (net/qp/senders.h). Other
  * threads that serve the target meanwhile leave theirs to this one.
  */
-static void settle_xrc(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+static __attribute__((noinline, cold)) void settle_xrc(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	struct aw_xrc_done *done = qp->attr.xrc_done;
 
@@ -294,7 +294,7 @@ static void settle_xrc(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	done->settling = false;
 }
 
-static void deliver_due(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+static __attribute__((noinline, cold)) void deliver_due(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	uint32_t events;
 
