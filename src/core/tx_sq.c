@@ -366,7 +366,7 @@ enum aw_tx aw_tx_sq(struct aw_qp *qp, struct aw_tx_out *out)
 	struct aw_swqe *wqe;
 
 	if (has_message(qp)) {
-		/* What has been answered completes before a message that was fenced behind it goes out. */
+		/* WRs that were answered complete before one that was fenced behind them goes out. */
 		aw_completion_retire(qp);
 	} else {
 		aw_tx_local(qp);

@@ -45,12 +45,12 @@ static bool fill(struct aw_uqp *qp, struct aw_batch *batch) AW_REQUIRES(qp->lock
 		.iov_max = AW_BATCH_IOV,
 	};
 	uint64_t pos = qp->core.tx_pos;
-	bool last = aw_move_fill(qp, &out);
+	bool more = !aw_move_fill(qp, &out);
 
 	look_at_path(qp);
-	while (!last && out.octets < AW_BATCH_BYTES && !aw_tx_is_idle(&qp->core) &&
-	       aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
-		;
+	while (more)
+		more = aw_tx_next(&qp->core, &out) == AW_TX_FPDU &&
+		       out.octets < AW_BATCH_BYTES && !aw_tx_is_idle(&qp->core);
 	qp->touched |= qp->core.tx_used;
 	batch->iov_count = out.iov_count;
 	if (out.iov_count > 0 && aw_capture_is_asked(qp))
