@@ -125,9 +125,11 @@ static void check_writes(struct end *end)
 	}
 }
 
-/* RFC 5044 6: what the CRC does not vouch for is an error, or is waited for: never data. */
+/* RFC 5044 6: what the CRC, or TLS, does not vouch for is an error, or is waited for: never data. */
 static void check_flip(struct end *end)
 {
+	if (end->in->spoiled && end->in->read > end->in->flip_at && !end->over)
+		world_fail(end->world, "%c: read a record that was changed", end->name);
 	bool alone = !end->in->cut && !end->conn->torn && !end->stage_len;
 
 	if (end->in->flipped && end->qp.stream.crc && alone && end->phase == PHASE_STREAM &&

@@ -134,6 +134,17 @@ static void feed(struct party *party)
 	drop(party, used);
 }
 
+/* TLS gives a record's octets at once, or none of them. */
+static size_t record_end(const struct party *from)
+{
+	const size_t *at = from->exchange->fault.at;
+	size_t end = at[0];
+
+	if (from->delivered >= end)
+		end += ((from->delivered - end) / at[1] + 1) * at[1];
+	return end < from->written ? end : from->written;
+}
+
 /* The stream position at which the octets of from end, or stop for now. */
 static size_t limit(const struct party *from)
 {
@@ -141,6 +152,8 @@ static size_t limit(const struct party *from)
 	const struct exchange_fault *fault = &x->fault;
 	bool struck = fault->from == from->index;
 
+	if (fault->kind == FAULT_RECORDS)
+		return record_end(from);
 	if (fault->kind == FAULT_DRIBBLE)
 		return from->delivered + 1 < from->written ? from->delivered + 1 : from->written;
 	for (int i = 0; struck && i < 2 && fault->kind != FAULT_FLIP; i++)

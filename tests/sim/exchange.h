@@ -52,6 +52,7 @@ enum fault {
 	FAULT_NONE,
 	FAULT_DRIBBLE, /* each octet alone */
 	FAULT_CUT, /* the octets before and behind are read apart */
+	FAULT_RECORDS, /* in either direction: at[1] octets at a time, of which the first ends at at[0] */
 	FAULT_STALL, /* the octets behind come once all else is still */
 	FAULT_FIN,
 	FAULT_RST,

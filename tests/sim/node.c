@@ -18,6 +18,7 @@ enum {
 	CANARY_LEN = 64,
 	HOSTILE_PIPE = 1 << 22, /* many batches: what is given out is never cut */
 	MS_NS = 1000000,
+	RECORD_MAX = 16384, /* RFC 8446 5.1 */
 };
 
 static void mem_init(struct end *end)
@@ -73,6 +74,10 @@ void node_init(struct end *end)
 	pipe_init(&end->out, end->conn->hostile
 				     ? HOSTILE_PIPE
 				     : rng_range(rng, 1, rng_percent(rng, 30) ? 2000 : 300000));
+	if (end->world->plan.records)
+		end->out.record_max = rng_range(rng, 1, rng_percent(rng, 30) ? 64 : RECORD_MAX);
+	if (end->out.record_max > end->out.cap)
+		end->out.record_max = end->out.cap;
 	end->read_max = (uint32_t)rng_range(rng, 1, rng_percent(rng, 15) ? 7 : 200000);
 	end->write_max = (uint32_t)rng_range(rng, 1, rng_percent(rng, 15) ? 7 : 200000);
 }
@@ -119,8 +124,8 @@ void node_start(struct end *end)
 		end->out.flip_at = end->out.written + end->flip_after;
 	if (end->cut_after != UINT64_MAX)
 		end->out.cut_at = end->out.written + end->cut_after;
-	/* Start-up has no CRC, so faults begin behind it; and without one a flip is data. */
-	end->conn->untrusted |= end->world->plan.flip && !stream.crc;
+	/* Start-up has no CRC, so faults begin behind it; and without one, and without records, a flip is data. */
+	end->conn->untrusted |= end->world->plan.flip && !stream.crc && !end->world->plan.records;
 	end->qp.keeps = end->world->plan.keeps;
 	aw_qp_start(&end->qp, &stream);
 	if (end->world->plan.hold_percent > 0)
@@ -214,15 +219,20 @@ static void retry_waiting(struct end *end)
 /* The stream is over, and its socket stays until the peer has ended, too: a reset could overtake the Terminate. */
 static bool drop_input(struct end *end)
 {
-	bool did = end->in->len > 0;
+	bool did = pipe_drop(end->in);
 
-	while (end->in->len > 0)
-		pipe_read(end->in, end->stage, end->stage_cap);
 	end->stage_len = 0;
 	if (!end->in->fin)
 		return did;
 	shut(end);
 	return true;
+}
+
+/* As a driver whose TLS session has ended: what was opened is with the core, and the rest never comes. */
+static void tear(struct end *end)
+{
+	TRACE(end, "sees its session end with %llu octets left", end->stage_len);
+	node_abort(end, AW_E_MPA_CLOSED);
 }
 
 /* Takes what has come, or its end. While a message waits the end is left for later. */
@@ -234,6 +244,8 @@ static bool take_input(struct end *end, size_t n)
 	end->stage_len += n;
 	if (n)
 		feed(end);
+	else if (pipe_is_torn(end->in))
+		tear(end);
 	else if (end->in->fin && !end->in->len && !end->fin_seen && !is_waiting(end))
 		on_fin(end);
 	else

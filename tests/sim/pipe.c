@@ -63,24 +63,49 @@ static void put(struct pipe *pipe, const uint8_t *data, size_t len)
 	pipe->written += len;
 }
 
+/* The octets up to len that the next record holds, or what is left of the one that was begun. */
+static size_t begin_record(struct pipe *pipe, size_t len)
+{
+	if (pipe->record_max == 0)
+		return len;
+	if (pipe->written == pipe->record_end) {
+		pipe->record = pipe->written;
+		pipe->record_end += min_size(len, pipe->record_max);
+	}
+	return min_size(len, pipe->record_end - pipe->written);
+}
+
+static void open_record(struct pipe *pipe)
+{
+	pipe->spoiled |= pipe->record_max && pipe->flipped;
+	if (!pipe->spoiled && pipe->written == pipe->record_end)
+		pipe->opened = pipe->written;
+}
+
 size_t pipe_write(struct pipe *pipe, const void *data, size_t len)
 {
-	size_t n = min_size(len, pipe->cap - pipe->len);
+	const uint8_t *from = data;
+	size_t done = 0;
 
-	if (pipe->fin || pipe->rst)
-		return len;
-	if (pipe->cut_at - pipe->written <= n) {
-		put(pipe, data, pipe->cut_at - pipe->written);
-		strike(pipe);
-		return len;
+	while (done < len && !pipe->fin && !pipe->rst &&
+	       (pipe->len < pipe->cap || pipe->cut_at == pipe->written)) {
+		size_t n = begin_record(pipe, len - done);
+
+		n = min_size(n, pipe->cap - pipe->len);
+		n = min_size(n, pipe->cut_at - pipe->written);
+		put(pipe, from + done, n);
+		open_record(pipe);
+		if (pipe->cut_at == pipe->written)
+			strike(pipe);
+		done += n;
 	}
-	put(pipe, data, n);
-	return n;
+	return pipe->fin || pipe->rst ? len : done;
 }
 
 size_t pipe_read(struct pipe *pipe, void *data, size_t len)
 {
-	size_t n = min_size(len, pipe->len);
+	size_t open = pipe->record_max ? pipe->opened - pipe->read : pipe->len;
+	size_t n = min_size(len, open);
 	size_t first = min_size(n, pipe->cap - pipe->head);
 
 	memcpy(data, pipe->buf + pipe->head, first);
@@ -89,4 +114,21 @@ size_t pipe_read(struct pipe *pipe, void *data, size_t len)
 	pipe->len -= n;
 	pipe->read += n;
 	return n;
+}
+
+bool pipe_drop(struct pipe *pipe)
+{
+	bool any = pipe->len > 0;
+
+	pipe->read += pipe->len;
+	pipe->head = (pipe->head + pipe->len) % pipe->cap;
+	pipe->len = 0;
+	return any;
+}
+
+bool pipe_is_torn(const struct pipe *pipe)
+{
+	bool over = pipe->cut || (pipe->fin && pipe->written != pipe->record_end);
+
+	return pipe->record_max && pipe->read >= pipe->opened && (over || pipe->spoiled);
 }

@@ -2,7 +2,7 @@
 // What a seed has in store: how large, how many, and which faults. About a third of all seeds is
 // without any fault but fragmentation and stalls, so that nothing may go wrong there. Generation 1
 // of the worlds has RFC 5040's operations, generation 2 all; in generation 3 messages are held for want of
-// a receive, in generation 4 some of them without those behind them. What is new draws nothing in the old.
+// a receive, in generation 4 some of them without those behind them; in generation 5 some streams go through TLS. What is new draws nothing in the old.
 #include "world.h"
 
 #define FUZZED_LEN_MAX 4000
@@ -133,6 +133,7 @@ void plan_draw(struct world *w)
 							      : 0;
 	}
 	w->plan.placement = w->generation > 3 && w->plan.extended && rng_percent(rng, 60);
+	w->plan.records = w->generation > 4 && rng_percent(rng, 35);
 }
 
 void plan_conns(struct world *w)

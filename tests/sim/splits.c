@@ -30,9 +30,9 @@ static unsigned long runs, failures;
 static size_t stride; /* from one struck octet to the next */
 
 static const char *const fault_names[] = {
-	[FAULT_NONE] = "none",	 [FAULT_DRIBBLE] = "dribble", [FAULT_CUT] = "cut",
-	[FAULT_STALL] = "stall", [FAULT_FIN] = "fin",	      [FAULT_RST] = "rst",
-	[FAULT_FLIP] = "flip",
+	[FAULT_NONE] = "none",	     [FAULT_DRIBBLE] = "dribble", [FAULT_CUT] = "cut",
+	[FAULT_RECORDS] = "records", [FAULT_STALL] = "stall",	  [FAULT_FIN] = "fin",
+	[FAULT_RST] = "rst",	     [FAULT_FLIP] = "flip",
 };
 
 static void fail(const struct party *party, const char *what)
@@ -404,6 +404,17 @@ static void stall_all(void)
 	each_octet(FAULT_STALL, check_stalled);
 }
 
+/* Records of each length, of which the first is cut anywhere. */
+static void records_all(void)
+{
+	for (size_t len = 1 + first_octet(); len < whole_len[0] && failures < FAILURES_MAX;
+	     len += stride) {
+		run((struct exchange_fault){ .kind = FAULT_RECORDS,
+					     .at = { 1 + runs * 40503 % len, len } });
+		check_cut();
+	}
+}
+
 static void sever_all(void)
 {
 	each_octet(FAULT_FIN, check_severed);
@@ -422,6 +433,8 @@ bool splits_run(size_t every)
 	each_terms(SCRIPT_EXTENDED, 1, cut_all);
 	each_terms(SCRIPT_FULL, 5, stall_all);
 	each_terms(SCRIPT_EXTENDED, 5, stall_all);
+	each_terms(SCRIPT_FULL, 3, records_all);
+	each_terms(SCRIPT_EXTENDED, 3, records_all);
 	each_terms(SCRIPT_BRIEF, 7, each_pair);
 	for (unsigned int waits = 1; waits <= 2; waits++) {
 		each_terms_waiting(SCRIPT_FULL, 5, waits, cut_all);

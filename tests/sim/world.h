@@ -16,7 +16,7 @@
 
 #define CONNS_MAX 3
 #define REGIONS_MAX 24
-#define GENERATION 4 /* what a seed may have in store: see plan.c */
+#define GENERATION 5 /* what a seed may have in store: see plan.c */
 #define RED_ZONE 256 /* octets before and behind every MR */
 #define IOV_MAX_SIM 96
 #define RD_MAX_SIM 16
@@ -274,6 +274,7 @@ struct plan {
 		hold_percent; /* of messages find no receive when they come, and wait for one */
 	bool keeps; /* and do not stop what is behind them (core/stash.h) */
 	unsigned int scarce_percent; /* of the memory for that is refused */
+	bool records; /* the streams come as records of TLS */
 };
 
 struct world {
