@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "net/tls/openssl.h"
 
+#include "base/array.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +26,43 @@ static bool find(void *library, const char *name, void *function, char why[WHY_M
 
 #define FIND(result, name, parameters) found = found && find(library, #name, &aw_openssl.name, why);
 
+static bool is_openssls(const void *function)
+{
+	Dl_info in;
+
+	return dladdr(function, &in) != 0 && (strstr(in.dli_fname, "/libcrypto.so.3") ||
+					      strstr(in.dli_fname, "/libssl.so.3"));
+}
+
+/*
+ * A program may have functions of these names that are another library's: OpenSSL 1.1, or BoringSSL or OpenSSL linked into it
+ * and exported. libssl would call those.
+ */
+static bool program_has_others(void)
+{
+	static const char *const names[] = {
+		"CRYPTO_malloc",      "ERR_clear_error",   "ERR_put_error", "BIO_new",
+		"EVP_CIPHER_CTX_new", "EVP_DigestInit_ex", "RAND_bytes",    "SSL_new",
+		"X509_free",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const void *found = dlsym(RTLD_DEFAULT, names[i]);
+
+		if (found && !is_openssls(found))
+			return true;
+	}
+	return false;
+}
+
+/* Its own library's functions come first then. AddressSanitizer's run-time library would end the program. */
+static int load_flags(void)
+{
+	bool apart = program_has_others() && !dlsym(RTLD_DEFAULT, "__asan_init");
+
+	return RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | (apart ? RTLD_DEEPBIND : 0);
+}
+
 /*
  * Nobody unloads the library: sessions live until the process ends. Where this library is the first to begin OpenSSL in the
  * process, exit(3) does not take its tables from under the progress thread.
@@ -31,7 +70,7 @@ static bool find(void *library, const char *name, void *function, char why[WHY_M
 bool aw_openssl_load(const char **reason)
 {
 	static char why[WHY_MAX];
-	void *library = dlopen(AW_OPENSSL_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	void *library = dlopen(AW_OPENSSL_LIBRARY, load_flags());
 	bool found = library;
 
 	*reason = why;
