@@ -3,6 +3,7 @@
 What the programs say to each other is a word that a tap between them looks for."""
 
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -273,6 +274,12 @@ sock = socket.socket()
 assert sock.sendto(secret, socket.MSG_FASTOPEN, ("127.0.0.1", port)) == len(secret)
 told(lambda: sock.recv(100))
 """,
+    "a_fast_open_of_a_socket_made_unseen": """
+libc = ctypes.CDLL(None)
+sock = socket.socket(fileno=libc.syscall(ctypes.c_long(41), ctypes.c_long(2), ctypes.c_long(1), ctypes.c_long(0)))
+assert sock.sendto(secret, socket.MSG_FASTOPEN, ("127.0.0.1", port)) == len(secret)
+told(lambda: sock.recv(100))
+""",
     "a_connect_without_waiting": """
 import select
 sock = socket.socket()
@@ -290,7 +297,7 @@ RULES = {"wrong_rules": "nothing like a rule", "a_rule_auto": "auto"}
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_has_tls(ends, port, files, way):
-    if way in ("syscall", "a_socket_made_unseen") and os.uname().machine != "x86_64":
+    if (way == "syscall" or way.endswith("unseen")) and os.uname().machine != "x86_64":
         pytest.skip("the calls' numbers are x86-64's")
     server = ends.server(port, files=files)
     wire = Tap(port)
@@ -333,6 +340,37 @@ def test_what_cannot_have_tls_is_refused(ends, port, files, case):
         assert outcome in program.output() and cause in program.output(), program.report()
 
 
+def run_vforked(ends, port, how, files):
+    argv = [conftest.BUILD / "tests" / "vforked", how, port]
+    env = {**conftest.environment(ends.logs), **(variables(files, NAME) if files else {"ANYWARP_SOCKETS_RULES": "auto"})}
+    env["LD_PRELOAD"] = " ".join(filter(None, [env.get("LD_PRELOAD"), str(LIBRARY)]))
+    ends.programs.append(conftest.program.Program([str(word) for word in argv], env=env))
+    return ends.programs[-1]
+
+
+@pytest.mark.parametrize("secured", [True, False])
+def test_a_child_of_vfork_does_not_connect(ends, port, files, secured):
+    """The table is its parent's: no connection of its own has a place there. Without TLS it is plain TCP."""
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        program = run_vforked(ends, port, "connect", files if secured else None)
+        end_well(program)
+        assert (str(errno.ENOBUFS) if secured else "0") in program.output().splitlines(), program.report()
+        assert ("cannot have TLS, and is refused" in program.output()) is secured
+        listener.settimeout(0 if secured else SECONDS_MAX)
+        with pytest.raises(BlockingIOError) if secured else contextlib.nullcontext():
+            assert listener.accept()[0].recv(100) == b"a word in clear"
+
+
+@pytest.mark.parametrize("secured", [True, False])
+def test_a_child_of_vfork_does_not_accept(ends, port, files, secured):
+    program = run_vforked(ends, port, "accept", files if secured else None)
+    program.wait_listening(port)
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(SECRET)
+        end_well(program)
+    assert (str(errno.ECONNABORTED) if secured else "0") in program.output().splitlines(), program.report()
+
+
 def inetd(ends, port, files, client):
     """Accepts a connection as a program without the library, and has one with TLS serve it as its stdin."""
     script = "import os, sys\noctets = os.read(0, 100)\nprint('read', octets, file=sys.stderr, flush=True)\nos.write(0, octets.upper())"
@@ -351,6 +389,19 @@ def test_a_connection_that_another_program_has_accepted(ends, port, files):
     client, served = inetd(ends, port, files, {"script": CLIENT, "how": {"files": files}})
     end_well(client)
     assert f"got {ANSWER}" in client.output(), client.report() + served.stderr
+
+
+def test_a_connection_that_a_rule_leaves_plain_outlives_an_exec(ends, port, files):
+    """Its listener's rule would be another one."""
+    script = HEAD + """
+sock = socket.create_connection(("127.0.0.1", port))
+os.dup2(sock.fileno(), 0)
+os.execve("/bin/sh", ["sh", "-c", "echo in clear >&0"], {})
+"""
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        client = ends(script, port, files=files, rules="off connect\non")
+        assert listener.accept()[0].recv(100) == b"in clear\n", client.report()
+        end_well(client)
 
 
 def test_a_plain_one_is_refused(ends, port, files):

@@ -139,7 +139,7 @@ static struct exec_env *map_environment(char *const env[])
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct exec_env *before, *outer, *copy;
 	const char *theirs = find_preload(env), *ours = aw_protect_preload(theirs);
-	size_t count = 5 + aw_protect_count(), bytes;
+	size_t count = 6 + aw_protect_count(), bytes;
 
 	/* outer is the struct of the interrupted call, if any. One of a child of vfork, which has called exec by now, is unmapped. */
 	pthread_once(&once, make_key);
@@ -218,6 +218,7 @@ static bool is_replaced(const char *variable, bool has_preload)
 	return strncmp(variable, AW_INHERIT_FDS "=", sizeof(AW_INHERIT_FDS)) == 0 ||
 	       strncmp(variable, AW_INHERIT_ARENA "=", sizeof(AW_INHERIT_ARENA)) == 0 ||
 	       strncmp(variable, AW_INHERIT_PROXY "=", sizeof(AW_INHERIT_PROXY)) == 0 ||
+	       strncmp(variable, AW_INHERIT_JUDGED "=", sizeof(AW_INHERIT_JUDGED)) == 0 ||
 	       (has_preload && strncmp(variable, PRELOAD, strlen(PRELOAD)) == 0) ||
 	       aw_protect_owns(variable);
 }
@@ -233,6 +234,8 @@ static bool fill_env(struct exec_env *copy, char *const env[])
 			copy->env[kept++] = env[i];
 	if (has_preload)
 		copy->env[kept++] = copy->preload;
+	if (aw_protect_is_on())
+		copy->env[kept++] = (char *)AW_INHERIT_JUDGED "=1";
 	kept += aw_protect_add(copy->env + kept);
 	if (copy->fds[0])
 		copy->env[kept++] = copy->fds;
@@ -488,7 +491,7 @@ void aw_inherit_import(void)
 	const char *arena = secure_getenv(AW_INHERIT_ARENA);
 	const char *inode = arena ? strchr(arena, ':') : NULL;
 	const char *slots = inode ? strchr(inode + 1, ':') : NULL;
-	bool protects = aw_protect_is_on();
+	bool protects = aw_protect_is_on() && !secure_getenv(AW_INHERIT_JUDGED);
 	struct socket_fds *open = slots || fds || protects ? list_sockets() : NULL;
 	struct stat file;
 	int fd;
@@ -509,6 +512,7 @@ void aw_inherit_import(void)
 	unsetenv(AW_INHERIT_PROXY);
 	unsetenv(AW_INHERIT_ARENA);
 	unsetenv(AW_INHERIT_FDS);
+	unsetenv(AW_INHERIT_JUDGED);
 	aw_proxy_present();
 	for (fd = 0; open && fd <= 2; fd++) {
 		(void)aw_first_io(fd, AW_FIRST_HAND_OVER, false);

@@ -10,6 +10,7 @@
 #define AW_INHERIT_FDS "ANYWARP_SOCKETS_FDS"
 #define AW_INHERIT_PROXY "ANYWARP_SOCKETS_PROXY"
 #define AW_INHERIT_ARENA "ANYWARP_SOCKETS_ARENA"
+#define AW_INHERIT_JUDGED "ANYWARP_SOCKETS_JUDGED"
 
 /* The new program's relation to the process that holds the slots of records. */
 enum aw_heir {
@@ -31,7 +32,8 @@ void aw_inherit_import(void);
 
 /*
  * Where TLS is required: fd has come from another process. If it is a connection that a program without this library has accepted, as
- * inetd's, MPA and TLS start at its first I/O, as at the program's own. Where the table has no room it is ended.
+ * inetd's, MPA and TLS start at its first I/O, as at the program's own. Where the table has no room it is ended. A program that has
+ * this library and executes another one has judged its connections itself, and says so by AW_INHERIT_JUDGED.
  */
 void aw_inherit_connection(int fd);
 
