@@ -157,7 +157,8 @@ AW_WRAPPER int sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
 
 	if (aw_first_io(fd, AW_FIRST_WRITE, flags & MSG_DONTWAIT))
 		return -1;
-	if (!msgs || (!aw_end_is_bridged(fd) && !aw_framed_slot(fd))) {
+	/* A fast open is each message's: sendmsg connects a socket that is to be iWARP. */
+	if (!msgs || (!(flags & MSG_FASTOPEN) && !aw_end_is_bridged(fd) && !aw_framed_slot(fd))) {
 		for (unsigned i = 0; msgs && i < count && i < IOV_MAX; i++)
 			if (prepare_fds(&msgs[i].msg_hdr))
 				return -1;
