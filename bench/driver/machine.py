@@ -78,6 +78,7 @@ def versions(anywarp, workers, libraries):
         "build": build(workers, libraries),
         "libfabric": version_in(output_of("fi_info", "--version"), r"^libfabric: (\S+)"),
         "ucx": version_in(output_of("ucx_info", "-v"), r"[Vv]ersion (\S+)"),
+        "openssl": version_in(output_of("openssl", "version"), r"^OpenSSL (\S+)"),
         "python": platform.python_version(),
     }
 

@@ -31,6 +31,7 @@ import runner  # noqa: E402
 import sockets  # noqa: E402
 import study  # noqa: E402
 import table  # noqa: E402
+import tls  # noqa: E402
 import workers  # noqa: E402
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -129,7 +130,7 @@ def programs(options):
             fail(each.missing())
     if options.apps:
         return study.programs(options.workers, options.libraries)
-    return {**ours, **sockets.programs(options.workers, options.libraries),
+    return {**ours, **sockets.programs(options.workers, options.libraries), **tls.programs(options.workers, options.libraries),
             **others.programs(), "perftest": others_perftest.Perftest(options.libraries, workers.OVER_TCP),
             "perftest-host": others_perftest.Perftest(options.libraries, {"ANYWARP_HOST_PATH": "auto"})}
 

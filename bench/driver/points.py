@@ -77,6 +77,10 @@ GROUPS = {
     "host-bandwidth": Group("Two ends on one host, through memory: bandwidth, one way", "bytes",
                             ("bandwidth", "cpu_per_gb")),
     "host-rate": Group("Two ends on one host, through memory: message rate", "bytes", ("rate", "cpu_per_million")),
+    "tls-latency": Group("Under TLS, beside plain TLS over TCP: half a round trip", "bytes", ("latency", "latency_p99")),
+    "tls-bandwidth": Group("Under TLS, beside plain TLS over TCP: bandwidth, one way", "bytes", ("bandwidth", "cpu_per_gb")),
+    "tls-connect": Group("Under TLS, beside plain TLS over TCP: connection set-up, a full handshake", "connections",
+                         ("first_octet", "connect", "connects_per_second", "cpu_per_connection")),
     "engines": Group("As a transfer engine: 8 QPs, batches of 16, both ends polling", "bytes",
                      ("bandwidth", "cpu_per_gb")),
     "perftest": Group("perftest with -R, beside TCP: bandwidth, one way", "bytes", ("bandwidth",)),
@@ -408,6 +412,37 @@ def engines(form):
     return points
 
 
+def secured(name, test, **keys):
+    """anywarp under TLS, held to plain TLS over TCP, whose ends sleep while there is nothing to do, as those of the -event series do."""
+    return Series(name, "verbs-tls", test, keys, "tls-block")
+
+
+def plain_tls(mode, test, **keys):
+    return Series(f"tls-{mode}", "tls", test, {"mode": mode, **keys}, None)
+
+
+def tls(form):
+    """Whoever needs TLS compares with what it costs without RDMA; raw TCP stands beside it."""
+    if form.limit:
+        return []
+    points = []
+    for size in (4, 64):
+        keys = {"op": "send", "size": size}
+        points.append(Point("tls-latency", "loopback", size, (
+            tcp("tcp-block", "latency", mode="block", **keys),
+            *(plain_tls(mode, "latency", **keys) for mode in ("block", "epoll")),
+            *(secured(f"send-{mode}", "latency", mode=mode, **keys) for mode in ("event", "spin"))), PAIR_SECONDS))
+    for size in (64 * KI, MI):
+        keys = {"size": size, "window": WINDOW, "direction": "uni", "batch": 1}
+        points.append(Point("tls-bandwidth", "loopback", size, (
+            tcp("tcp", "bandwidth", op="send", **keys),
+            *(plain_tls(mode, "bandwidth", op="send", **keys) for mode in ("block", "epoll")),
+            *(secured(f"{op}-event", "bandwidth", op=op, mode="event", **keys) for op in ("send", "write", "read"))), PAIR_SECONDS))
+    return [*points, Point("tls-connect", "loopback", 100, (
+        tcp("tcp", "connect", count=100), Series("tls-block", "tls", "connect", {"count": 100}, None),
+        secured("verbs", "connect", count=100)), 0.5)]
+
+
 def perftest(form):
     """perftest's programs poll. Their latency is held to that of TCP's recv as a program has it, which blocks."""
     if form.limit:
@@ -466,7 +501,7 @@ def others(_):
 
 
 MAKERS = (latency, worst, bandwidth, bidirectional, windows, rate, threads, connect, streams,
-          hotspot, event_server, fan, idle, sockets, roce, host, engines, perftest, others,
+          hotspot, event_server, fan, idle, sockets, roce, host, tls, engines, perftest, others,
           veth)
 
 

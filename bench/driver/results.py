@@ -5,7 +5,7 @@
   "schema": 1,
   "machine":  {"kernel", "cpu", "cores", "memory_octets", "governor" or null, "virtual" or null, "congestion_control" or null,
                "handover_ns": summary of all rounds (below), or null},
-  "versions": {"anywarp", "build", "libfabric", "ucx", "python"}: text, or null where not
+  "versions": {"anywarp", "build", "libfabric", "ucx", "openssl", "python"}: text, or null where not
                installed; build stands for the bytes of what was measured and of the driver,
   "settings": {"form": "full" | "default" | "short" | "apps" | "apps-short", "rounds", "seconds" of a timed run,
                "only": [text], "command", "started": ISO 8601, "took_seconds",
@@ -15,7 +15,7 @@
       "complete": true, or absent where the run ended before the point did,
       "handover_ns": [what one CPU needed to hand a word to another before each round, or null],
       "series": [{
-          "name", "program": "tcp" | "verbs" | "verbs-roce" | "verbs-host" | one of others.py or sockets.py, "test", "keys": {key: value},
+          "name", "program": "tcp" | "verbs" | "verbs-roce" | "verbs-host" | one of others.py, sockets.py or tls.py, "test", "keys": {key: value},
           "reference": name of the series that ratios are taken to, mostly raw TCP, or null,
           "rounds": [{"result": what the program printed} or {"failure": text}] in their order:
                     round N of every series of the point ran in turn,

@@ -49,6 +49,7 @@ def sentences(results):
 # The name's first part, then what may follow it.
 FIRST = {
     "tcp": "raw TCP, no anywarp",
+    "tls": "plain TLS over TCP by OpenSSL, no anywarp",
     "send": "Sends by verbs",
     "write": "RDMA Writes by verbs",
     "read": "RDMA Reads by verbs",

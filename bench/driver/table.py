@@ -58,7 +58,7 @@ VALUE_NAMES = {"latency_p99": "99 % below", "latency_p99_whole": "99 % below", "
                "cpu_per_million": "CPU per million messages", "first_octet": "to the first byte",
                "connects_per_second": "a second", "rate": "messages a second",
                "poll": "poll_cq", "poll_busy10": "poll_cq with 10 busy",
-               "idle_cpu": "CPU of a process", "cpu_per_operation": "CPU for each operation", "latency_whole": "median",
+               "idle_cpu": "CPU of a process", "cpu_per_operation": "CPU for each operation", "cpu_per_connection": "CPU for each connection", "latency_whole": "median",
                "requests": "a second", "latency_mean": "mean", "partial": "partial update, median", "bandwidth_read": "read back",
                "work_seconds": "until all is done"}
 

@@ -130,6 +130,18 @@ def event_server():
                 over("write-epoll", "tcp-epoll", "cpu_per_million"), 1.15) for clients in (1, 50)]
 
 
+def tls():
+    """Within 10 % of plain TLS over TCP by the same library."""
+    rows = []
+    for size in (64 * KI, MI):
+        for op in ("write", "send", "read"):
+            what, point = f"under TLS, {op.capitalize()}, {values.octets(size)}", f"tls-bandwidth/loopback/{size}"
+            rows += [at_least(f"{what}, bandwidth / plain TLS", point, over(f"{op}-event", "tls-block", "bandwidth"), 0.9),
+                     at_most(f"{what}, CPU per GB, both ends / plain TLS", point,
+                             over(f"{op}-event", "tls-block", "cpu_per_gb"), 1.1)]
+    return rows
+
+
 def perftest():
     paths = (("", ""), ("through memory, ", "-host"))
     rows = [at_least(f"{where}perftest, ib_{op}_bw -R, 1 Mi / TCP", f"perftest/loopback/{MI}",
@@ -164,7 +176,7 @@ def others():
 
 
 def all_targets():
-    return [*bandwidth(), *latency(), *small_and_many(), *idle(), *threads(), *sockets(), *host(), *engines(), *event_server(), *perftest(), *others()]
+    return [*bandwidth(), *latency(), *small_and_many(), *idle(), *threads(), *sockets(), *host(), *engines(), *event_server(), *tls(), *perftest(), *others()]
 
 
 def host():

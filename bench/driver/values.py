@@ -57,6 +57,7 @@ VALUES = {
     "cpu_per_million": Value(lambda run: cpu_per(run, run.get("messages"), MEGA), "s/M", 1, 3,
                              "less"),
     "cpu_per_operation": Value(lambda run: cpu_per(run, run.get("operations"), MEGA), "µs", 1, 2, "less"),
+    "cpu_per_connection": Value(lambda run: cpu_per(run, run.get("parameters", {}).get("count"), 1), "µs", 1e6, 0, "less"),
     "updates": Value(lambda run: run.get("updates_per_second"), "1/s", 1, 1, "more"),
     "partial": Value(lambda run: run.get("usec_partial", {}).get("median"), "µs", 1, 0, "less"),
     "reaction": Value(lambda run: run.get("usec_reaction"), "µs", 1, 0, "less"),

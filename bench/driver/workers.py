@@ -23,10 +23,10 @@ TIMED_TESTS = ("latency", "bandwidth", "hotspot")
 
 
 class Worker:
-    """Runs the series of one of the two programs."""
+    """Runs the series of one of the programs. known: what PROGRAMS is."""
 
-    def __init__(self, name, folder, libraries):
-        program_name, settings = PROGRAMS[name]
+    def __init__(self, name, folder, libraries, known=None):
+        program_name, settings = (known or PROGRAMS)[name]
         self.path = os.path.join(folder, program_name)
         self.env = {**os.environ, **settings}
         # Ours for our own programs alone: libfabric and UCX load libibverbs as well.

@@ -319,9 +319,25 @@ static bool agree_bandwidth(const struct args *args, const struct args_rules *ru
 	return true;
 }
 
+static bool agree_plain(const struct args *args, char *why)
+{
+	if (args->test == TEST_HOTSPOT || args->test == TEST_IDLE)
+		return refuse(why, "no test '%s' here: name one of latency, bandwidth, connect",
+			      test_names[args->test]);
+	if (args->op != OP_SEND || args->direction != DIRECTION_UNI || args->fan != FAN_NONE ||
+	    args_connections(args) != (args->test == TEST_CONNECT ? args->count : 1) ||
+	    args->at_once != 1 || args->batch != 1)
+		return refuse(
+			why, "one message at a time is sent here, over one connection: use op=send "
+			     "direction=uni fan=none streams=1 threads=1 batch=1 at_once=1");
+	return true;
+}
+
 /* Returns whether the values go together. */
 static bool agree(const struct args *args, const struct args_rules *rules, char *why)
 {
+	if (rules->is_plain && !agree_plain(args, why))
+		return false;
 	if (rules->modes[args->test] && !(rules->modes[args->test] & BIT(args->mode))) {
 		const char *known[MODE_COUNT + 1] = { NULL };
 		char text[ARGS_TEXT_MAX];

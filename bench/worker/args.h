@@ -73,6 +73,7 @@ struct args_rules {
 	bool has_window; /* a batch is posted at once and so no larger than the window */
 	bool has_combine;
 	bool has_by;
+	bool is_plain; /* one connection, messages that are sent, one way or there and back; no other test */
 };
 
 /*

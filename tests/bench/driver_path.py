@@ -19,7 +19,7 @@ import program  # noqa: E402
 def fake_workers(folder):
     """A folder with measuring programs that measure nothing, by this Python, without what it takes long to find."""
     _, text = (HERE / "fake_worker.py").read_text(encoding="utf-8").split("\n", 1)
-    for name in ("bench-tcp", "bench-verbs", "bench-handover"):
+    for name in ("bench-tcp", "bench-tls", "bench-verbs", "bench-handover"):
         path = folder / name
         path.write_text(f"#!{sys.executable} -IS\n{text}", encoding="utf-8")
         path.chmod(0o755)

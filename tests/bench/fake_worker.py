@@ -71,6 +71,7 @@ def note(transport, test):
         with open(os.environ["FAKE_LOG"], "a", encoding="ascii") as file:
             print(transport, *sys.argv[4:],
                   f"host={os.environ.get('ANYWARP_HOST_PATH', 'off')}",
+                  *([f"tls={os.environ['ANYWARP_TLS']}"] if "ANYWARP_TLS" in os.environ else []),
                   f"persona={os.environ.get('ANYWARP_PERSONA', 'iwarp')}", file=file)
 
 

@@ -174,6 +174,37 @@ static void args_connections__of_each_test(void **state)
 	assert_int_equal(args_connections(&args), 7 + ARGS_IDLE_BUSY);
 }
 
+static void args_read__one_plain_connection(void **state)
+{
+	static const struct args_rules plain = {
+		.modes = { [TEST_LATENCY] = 1u << MODE_BLOCK, [TEST_BANDWIDTH] = 1u << MODE_BLOCK },
+		.mode_default = { MODE_BLOCK, MODE_BLOCK },
+		.is_plain = true,
+	};
+	static const char *const taken[] = { "latency", "bandwidth size=1048576 window=64",
+					     "connect count=300" };
+	static const char *const refused[] = { "latency op=read",
+					       "bandwidth op=write",
+					       "bandwidth direction=bi",
+					       "bandwidth streams=2",
+					       "bandwidth threads=2",
+					       "bandwidth fan=in",
+					       "bandwidth batch=2",
+					       "connect at_once=2",
+					       "hotspot",
+					       "idle" };
+	char why[ARGS_TEXT_MAX];
+	struct args args;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		if (!args_read_line(&args, &plain, taken[i], why))
+			fail_msg("'%s' was refused: %s", taken[i], why);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		if (args_read_line(&args, &plain, refused[i], why))
+			fail_msg("'%s' was taken", refused[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +217,7 @@ int main(void)
 		cmocka_unit_test(args_line__reads_back),
 		cmocka_unit_test(args_json__has_what_the_test_takes),
 		cmocka_unit_test(args_connections__of_each_test),
+		cmocka_unit_test(args_read__one_plain_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

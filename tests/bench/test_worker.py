@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""bench-tcp and bench-verbs: every test of both runs for a moment, and what it prints makes sense.
+"""bench-tcp, bench-tls and bench-verbs: every test of each runs for a moment, and what it prints makes sense.
 Nothing here says how fast anything has to be."""
 
 import json
@@ -14,10 +14,12 @@ import time
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "lib"))
+for folder in ("tools/lib", "bench/driver"):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / folder))
 sys.dont_write_bytecode = True
 
 import program  # noqa: E402
+import tls  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 SECONDS_MAX = 60 * program.SLOWNESS
@@ -59,6 +61,11 @@ BANDWIDTH = [
     "op=read size=65536 batch=5 streams=3",
     "op=read size=5000 threads=2",
 ]
+TLS = [("latency", "size=1"), ("latency", "mode=epoll size=70000"), ("latency", "iterations=1"), ("bandwidth", "size=1"),
+       ("bandwidth", "mode=epoll size=3000"), ("bandwidth", "size=1048576"), ("bandwidth", "mode=epoll size=16777216"),
+       ("connect", "count=12")]
+CERTIFICATES = tls.Certificates()
+HAS_TLS = os.access(BUILD / "bench" / "bench-tls", os.X_OK)
 HOTSPOT = {"tcp": ("epoll", "spin"), "verbs": ("event", "spin", "epoll")}
 
 
@@ -85,6 +92,8 @@ def runs():
         for keys in ("count=12", "count=12 at_once=5", "count=150 at_once=64", "count=3 at_once=64"):
             yield transport, "connect", keys
         yield transport, "idle", "connections=30"
+    for test, keys in TLS if HAS_TLS else ():
+        yield "tls", test, keys if "count=" in keys or "iterations" in keys else f"{keys} {MOMENT}"
     yield "verbs", "bandwidth", f"op=send mode=event size=64 {MOMENT}"
     yield "verbs", "bandwidth", f"op=write mode=event direction=bi streams=3 {MOMENT}"
     yield "verbs", "bandwidth", f"op=read mode=event {MOMENT}"
@@ -94,6 +103,11 @@ def path_of(transport):
     return str(BUILD / "bench" / f"bench-{transport}")
 
 
+def environment(transport, persona):
+    files = CERTIFICATES.variables() if transport == "tls" else {}
+    return {**ENVIRONMENT, **files, "ANYWARP_PERSONA": persona}
+
+
 class Server:
     """A server that has said that it is ready."""
 
@@ -101,7 +115,7 @@ class Server:
         self.port = str(program.free_port())
         self.process = subprocess.Popen(
             [path_of(transport), "server", address, self.port], text=True,
-            env={**ENVIRONMENT, "ANYWARP_PERSONA": persona}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            env=environment(transport, persona), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def __enter__(self):
         assert self.process.stdout.readline() == "ready\n", self.process.stderr.read()
@@ -119,7 +133,7 @@ class Server:
 
 def client(transport, address, port, *args, persona="iwarp"):
     return subprocess.run([path_of(transport), "client", address, port, *args],
-                          env={**ENVIRONMENT, "ANYWARP_PERSONA": persona},
+                          env=environment(transport, persona),
                           capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
 
 
@@ -291,6 +305,25 @@ def test_client_vanishes(transport, keys):
         killed.wait()
         status, errors = server.end()
     assert status == 1 and errors
+
+
+@pytest.mark.skipif(not HAS_TLS, reason="built without OpenSSL's headers")
+def test_tls_without_certificates(monkeypatch):
+    monkeypatch.setattr(tls.Certificates, "variables", lambda _: {})
+    with Server("tls", "127.0.0.1") as server:
+        ended = client("tls", "127.0.0.1", server.port, "latency")
+        assert ended.returncode == 1 and "ANYWARP_TLS_CERT is not set" in ended.stderr
+        assert server.end()[0] == 1
+
+
+@pytest.mark.skipif(not HAS_TLS, reason="built without OpenSSL's headers")
+def test_tls_between_strangers(monkeypatch):
+    """Whom the CA does not know gets no connection: what is measured has proven itself."""
+    with Server("tls", "127.0.0.1") as server:
+        monkeypatch.setattr(sys.modules[__name__], "CERTIFICATES", tls.Certificates())
+        ended = client("tls", "127.0.0.1", server.port, "latency")
+        assert ended.returncode == 1 and "certificate verify failed" in ended.stderr
+        assert server.end()[0] == 1
 
 
 def wait_connected(pid, count):
