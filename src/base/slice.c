@@ -37,6 +37,27 @@ struct aw_slice aw_slice_cut(struct aw_slice *rest, char separator)
 	return part;
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+struct aw_slice aw_slice_word(struct aw_slice *rest)
+{
+	struct aw_slice word;
+
+	while (rest->len && is_blank(*rest->at)) {
+		rest->at++;
+		rest->len--;
+	}
+	word = (struct aw_slice){ rest->at, 0 };
+	while (word.len < rest->len && !is_blank(rest->at[word.len]))
+		word.len++;
+	rest->at += word.len;
+	rest->len -= word.len;
+	return word;
+}
+
 bool aw_slice_number(struct aw_slice slice, unsigned long max, unsigned long *number)
 {
 	unsigned long n = 0;

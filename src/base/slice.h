@@ -26,6 +26,9 @@ __attribute__((warn_unused_result)) bool aw_slice_find(struct aw_slice slice,
 /* Removes the part before the separator from rest, and the separator, and returns it. */
 struct aw_slice aw_slice_cut(struct aw_slice *rest, char separator);
 
+/* Removes the next word, between blanks, from rest and returns it; of length 0 if there is none. */
+struct aw_slice aw_slice_word(struct aw_slice *rest);
+
 /*
  * Reads a decimal number, digits alone, of at most max. False, with *number left alone, for
  * anything else.

@@ -3,11 +3,9 @@
 // remote address, so that a rule with one stays open until there is a connection.
 #include "xsock/base/rules.h"
 
-#include "xsock/base/ip.h"
 #include "xsock/base/rule.h"
 
 #include <fnmatch.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,52 +15,37 @@ enum match {
 	MATCH_YES,
 };
 
-/* An address in the rules' form. */
+/* An address and its port; AF_UNSPEC and 0: not known. */
 struct address {
-	sa_family_t family; /* AF_UNSPEC: not known */
-	uint16_t port; /* 0: not known */
-	uint8_t bytes[16];
+	struct aw_prefix ip;
+	uint16_t port;
 };
 
 static struct address address_of(const struct sockaddr *sa)
 {
 	static const uint8_t any[16];
-	struct address a = { .family = sa ? sa->sa_family : AF_UNSPEC };
-	uint8_t ip[16];
+	struct address a = { .port = 0 };
 
 	/* another family is in no rule */
-	if (!sa || !aw_ip_get(sa, ip, &a.port))
+	if (!sa || !aw_prefix_of(sa, &a.ip, &a.port))
 		return a;
-	a.port = ntohs(a.port);
-	a.family = aw_ip_is_v4(ip) ? AF_INET : AF_INET6;
-	memcpy(a.bytes, a.family == AF_INET ? ip + 12 : ip, a.family == AF_INET ? 4 : 16);
-	if (memcmp(a.bytes, any, sizeof(any)) == 0)
-		a.family = AF_UNSPEC;
+	if (memcmp(a.ip.bytes, any, sizeof(any)) == 0)
+		a.ip.family = AF_UNSPEC;
 	return a;
 }
 
-static enum match match_net(const struct rule_net *net, const struct address *a)
+static enum match match_net(const struct aw_prefix *net, const struct address *a)
 {
-	size_t whole = net->prefix_bits / 8;
-	unsigned rest = net->prefix_bits % 8;
-
-	if (net->family == AF_UNSPEC)
-		return MATCH_YES;
-	if (a->family == AF_UNSPEC)
+	if (net->family != AF_UNSPEC && a->ip.family == AF_UNSPEC)
 		return MATCH_OPEN;
-	if (net->family != a->family || memcmp(a->bytes, net->bytes, whole) != 0)
-		return MATCH_NO;
-	return !rest || (a->bytes[whole] ^ net->bytes[whole]) >> (8 - rest) == 0 ? MATCH_YES
-										 : MATCH_NO;
+	return aw_prefix_has(net, &a->ip) ? MATCH_YES : MATCH_NO;
 }
 
 static enum match match_port(const struct aw_xs_rule *rule, uint16_t port)
 {
-	if (!rule->port_first)
-		return MATCH_YES;
-	if (!port)
+	if (rule->ports.first && !port)
 		return MATCH_OPEN;
-	return port >= rule->port_first && port <= rule->port_last ? MATCH_YES : MATCH_NO;
+	return aw_ports_have(&rule->ports, port) ? MATCH_YES : MATCH_NO;
 }
 
 static enum match match_program(const struct aw_xs_rule *rule, const char *program)

@@ -5,18 +5,14 @@
 
 #include "base/array.h"
 #include "base/slice.h"
-#include "xsock/base/ip.h"
 #include "xsock/base/rule.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define QUOTE_MAX 48 /* bytes of the user's text that an error repeats */
-#define PORT_MAX 65535
 #define GRAMMAR                                                                       \
 	"on|auto|off|rsockets [program=GLOB] [local=ADDR[/LEN]] [remote=ADDR[/LEN]] " \
 	"[port=N|N-M] [listen|connect]"
@@ -51,28 +47,6 @@ enum {
 static const char *const modes[] = { "off", "on", "auto", "rsockets" };
 static const char *const sides[] = { "", "listen", "connect" };
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
-
-/* Removes the next word from rest and returns it; of length 0 if there is none. */
-static struct aw_slice next_word(struct aw_slice *rest)
-{
-	struct aw_slice word;
-
-	while (rest->len && is_blank(*rest->at)) {
-		rest->at++;
-		rest->len--;
-	}
-	word = (struct aw_slice){ rest->at, 0 };
-	while (word.len < rest->len && !is_blank(rest->at[word.len]))
-		word.len++;
-	rest->at += word.len;
-	rest->len -= word.len;
-	return word;
-}
-
 /* Writes the error about item. Returns false. */
 __attribute__((format(printf, 3, 4))) static bool write_error(struct error_buf *error,
 							      struct aw_slice item,
@@ -104,87 +78,12 @@ static bool read_program(struct aw_slice value, struct aw_xs_rule *rule, struct 
 	return true;
 }
 
-/*
- * Reads an address without its prefix length. IPv4 mapped into IPv6 becomes IPv4; *bits_less is
- * what its prefix loses.
- */
-static bool read_address(struct aw_slice text, struct rule_net *net, unsigned *bits_less)
-{
-	char string[INET6_ADDRSTRLEN];
-
-	*bits_less = 0;
-	if (text.len >= sizeof(string) || memchr(text.at, '\0', text.len))
-		return false;
-	memcpy(string, text.at, text.len);
-	string[text.len] = '\0';
-	net->family = AF_INET;
-	if (inet_pton(AF_INET, string, net->bytes) == 1)
-		return true;
-	net->family = AF_INET6;
-	if (inet_pton(AF_INET6, string, net->bytes) != 1)
-		return false;
-	if (aw_ip_is_v4(net->bytes)) {
-		net->family = AF_INET;
-		memmove(net->bytes, net->bytes + 12, 4);
-		memset(net->bytes + 4, 0, 12);
-		*bits_less = 96;
-	}
-	return true;
-}
-
-/* Zeroes the bits beyond the prefix. Returns whether any was set. */
-static bool mask_net(struct rule_net *net)
-{
-	bool had = false;
-
-	for (unsigned bit = net->prefix_bits; bit < 128; bit++) {
-		uint8_t one = (uint8_t)(0x80 >> bit % 8);
-
-		had = had || net->bytes[bit / 8] & one;
-		net->bytes[bit / 8] &= (uint8_t)~one;
-	}
-	return had;
-}
-
-static void print_net(const struct rule_net *net, char *text, size_t len)
-{
-	unsigned all = net->family == AF_INET ? 32 : 128;
-	size_t at;
-
-	text[0] = '\0';
-	inet_ntop(net->family, net->bytes, text, (socklen_t)len);
-	at = strlen(text);
-	if (net->prefix_bits < all)
-		snprintf(text + at, len - at, "/%u", net->prefix_bits);
-}
-
-static bool read_net(const char *key, struct aw_slice value, struct rule_net *net,
+static bool read_net(const char *key, struct aw_slice value, struct aw_prefix *net,
 		     struct error_buf *error)
 {
-	struct aw_slice length = value;
-	struct aw_slice address = aw_slice_cut(&length, '/');
-	char right[INET6_ADDRSTRLEN + 4];
-	unsigned long bits;
-	unsigned less, all;
+	char why[AW_PREFIX_WHY_MAX];
 
-	if (!read_address(address, net, &less))
-		return write_error(
-			error, value,
-			"%s must be an IPv4 or IPv6 address, with or without /LEN, such as "
-			"192.0.2.0/24 or 2001:db8::1",
-			key);
-	all = net->family == AF_INET ? 32 + less : 128;
-	bits = all;
-	if (address.len < value.len && (!aw_slice_number(length, all, &bits) || bits < less))
-		return write_error(error, value, "the prefix length of %s must be %u to %u", key,
-				   less, all);
-	net->prefix_bits = (uint8_t)(bits - less);
-	if (!mask_net(net))
-		return true;
-	print_net(net, right, sizeof(right));
-	return write_error(error, value,
-			   "%s has bits set beyond its prefix length: that would be %s", key,
-			   right);
+	return aw_prefix_read(value, key, net, why) || write_error(error, value, "%s", why);
 }
 
 static bool read_local(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error)
@@ -199,22 +98,9 @@ static bool read_remote(struct aw_slice value, struct aw_xs_rule *rule, struct e
 
 static bool read_port(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error)
 {
-	struct aw_slice last = value;
-	struct aw_slice first = aw_slice_cut(&last, '-');
-	unsigned long low, high;
+	char why[AW_PREFIX_WHY_MAX];
 
-	if (!aw_slice_number(first, PORT_MAX, &low) || !low)
-		goto wrong;
-	high = low;
-	if (first.len < value.len && (!aw_slice_number(last, PORT_MAX, &high) || high < low))
-		goto wrong;
-	rule->port_first = (uint16_t)low;
-	rule->port_last = (uint16_t)high;
-	return true;
-wrong:
-	return write_error(error, value,
-			   "port must be a number of 1 to 65535, or a range of them, lower "
-			   "first, such as 8000-8099");
+	return aw_ports_read(value, &rule->ports, why) || write_error(error, value, "%s", why);
 }
 
 static bool read_word(struct aw_slice word, struct aw_xs_rule *rule, unsigned *given,
@@ -244,7 +130,7 @@ static bool read_word(struct aw_slice word, struct aw_xs_rule *rule, unsigned *g
 
 static bool read_rule(struct aw_slice line, struct aw_xs_rule *rule, struct error_buf *error)
 {
-	struct aw_slice word = next_word(&line);
+	struct aw_slice word = aw_slice_word(&line);
 	unsigned given = 0;
 	size_t mode;
 
@@ -253,7 +139,7 @@ static bool read_rule(struct aw_slice line, struct aw_xs_rule *rule, struct erro
 		return write_error(error, word,
 				   "a rule begins with on, auto, off or rsockets: " GRAMMAR);
 	rule->mode = (enum aw_xs_mode)mode;
-	for (word = next_word(&line); word.len; word = next_word(&line)) {
+	for (word = aw_slice_word(&line); word.len; word = aw_slice_word(&line)) {
 		if (!read_word(word, rule, &given, error))
 			return false;
 	}
@@ -265,7 +151,7 @@ static bool read_line(struct aw_slice line, struct aw_xs_rules *rules, struct er
 	struct aw_slice rest = line;
 	struct aw_slice body = aw_slice_cut(&rest, '#');
 	struct aw_slice left = body;
-	struct aw_slice word = next_word(&left);
+	struct aw_slice word = aw_slice_word(&left);
 
 	if (line.len > AW_XS_RULES_LINE_MAX)
 		return write_error(error, line, "the line is longer than %d bytes",
@@ -313,23 +199,23 @@ int aw_xs_rules_parse(const char *text, struct aw_xs_rules **rules, char *error,
 void aw_xs_rules_print(const struct aw_xs_rules *rules, size_t i, char *text)
 {
 	const struct aw_xs_rule *rule = &rules->rule[i];
-	char net[INET6_ADDRSTRLEN + 4];
+	char net[AW_PREFIX_TEXT_MAX];
 	int at = sprintf(text, "%s", modes[rule->mode]);
 
 	if (rule->program[0])
 		at += sprintf(text + at, " program=%s", rule->program);
 	if (rule->local.family != AF_UNSPEC) {
-		print_net(&rule->local, net, sizeof(net));
+		aw_prefix_print(&rule->local, net);
 		at += sprintf(text + at, " local=%s", net);
 	}
 	if (rule->remote.family != AF_UNSPEC) {
-		print_net(&rule->remote, net, sizeof(net));
+		aw_prefix_print(&rule->remote, net);
 		at += sprintf(text + at, " remote=%s", net);
 	}
-	if (rule->port_first)
-		at += sprintf(text + at, " port=%u", rule->port_first);
-	if (rule->port_first < rule->port_last)
-		at += sprintf(text + at, "-%u", rule->port_last);
+	if (rule->ports.first)
+		at += sprintf(text + at, " port=%u", rule->ports.first);
+	if (rule->ports.first < rule->ports.last)
+		at += sprintf(text + at, "-%u", rule->ports.last);
 	if (rule->side != RULE_EITHER)
 		sprintf(text + at, " %s", sides[rule->side]);
 }
