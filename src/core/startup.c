@@ -81,6 +81,19 @@ static bool takes_waits(const struct aw_mpa_local *local)
 	return local->waits && offers_placement(local);
 }
 
+static bool offers_tls(const struct aw_mpa_local *local)
+{
+	return local->tls && offers_placement(local);
+}
+
+/* An initiator that offers TLS offers the extensions by one bit fewer. */
+static uint8_t extensions_offer(const struct aw_mpa_local *local)
+{
+	return (local->extensions && !offers_tls(local) ? MPA_FLAG_EXT_OFFER : 0) |
+	       (offers_placement(local) ? MPA_FLAG_PLACEMENT_OFFER : 0) |
+	       (offers_host(local) ? MPA_FLAG_HOST : 0);
+}
+
 size_t aw_mpa_request(const struct aw_mpa_local *local, const void *pd, size_t pd_len, uint8_t *buf)
 {
 	bool enhanced = wants_enhanced(local);
@@ -92,12 +105,10 @@ size_t aw_mpa_request(const struct aw_mpa_local *local, const void *pd, size_t p
 	};
 	struct mpa_frame frame = {
 		.kind = MPA_REQUEST,
-		.flags = (local->markers ? MPA_FLAG_MARKERS : 0) | (local->crc ? MPA_FLAG_CRC : 0) |
-			 (enhanced && local->extensions ? MPA_FLAG_EXT_OFFER : 0) |
-			 (enhanced && local->large_fpdus != AW_LARGE_OFF ? MPA_FLAG_LARGE_FPDUS
-									 : 0) |
-			 (enhanced && offers_placement(local) ? MPA_FLAG_PLACEMENT_OFFER : 0) |
-			 (enhanced && offers_host(local) ? MPA_FLAG_HOST : 0),
+		.flags =
+			(local->markers ? MPA_FLAG_MARKERS : 0) | (local->crc ? MPA_FLAG_CRC : 0) |
+			(enhanced ? extensions_offer(local) : 0) |
+			(enhanced && local->large_fpdus != AW_LARGE_OFF ? MPA_FLAG_LARGE_FPDUS : 0),
 		.revision = enhanced ? REVISION_ENHANCED : REVISION_PLAIN,
 	};
 
@@ -159,18 +170,29 @@ static bool agrees_to_placement(const struct aw_mpa_local *local, const struct m
 	return offers_placement(local) && (reply->flags & bits) == MPA_FLAG_PLACEMENT_AGREE;
 }
 
-/* An answer that offers as well is our Request's flags sent back. */
+/*
+ * An answer that offers as well is our Request's flags sent back. Those of an offer of TLS have the bit of EXT_AGREE, by which
+ * nobody agrees to it.
+ */
+static bool is_echo(const struct aw_mpa_local *local, const struct mpa_frame *reply)
+{
+	uint8_t offer = offers_tls(local) ? MPA_FLAG_PLACEMENT_OFFER : MPA_FLAG_EXT_OFFER;
+
+	return reply->flags & offer;
+}
+
 static bool agrees(const struct aw_mpa_local *local, const struct mpa_frame *reply)
 {
 	return agrees_to_placement(local, reply) ||
 	       (local->extensions && (reply->flags & MPA_FLAG_EXT_AGREE) &&
-		!(reply->flags & (MPA_FLAG_EXT_OFFER | MPA_FLAG_REJECT)));
+		!is_echo(local, reply) && !(reply->flags & MPA_FLAG_REJECT));
 }
 
 /* Likewise. */
 static bool agrees_to_large(const struct aw_mpa_local *local, const struct mpa_frame *reply)
 {
 	bool answers = (reply->flags & (MPA_FLAG_EXT_AGREE | MPA_FLAG_ANSWER)) &&
+		       !is_echo(local, reply) &&
 		       !(reply->flags & (MPA_FLAG_EXT_OFFER | MPA_FLAG_REJECT));
 
 	return local->large_fpdus != AW_LARGE_OFF && (reply->flags & MPA_FLAG_LARGE_FPDUS) &&
@@ -282,9 +304,12 @@ enum aw_setup aw_mpa_on_request(const struct aw_mpa_local *local, const struct m
 		return setup;
 	if (got.enhanced) {
 		enh = mpa_enhanced_get(request->pd);
-		got.extensions = local->extensions && (request->flags & MPA_FLAG_EXT_OFFER);
-		got.placement = got.extensions && offers_placement(local) &&
+		got.placement = offers_placement(local) &&
 				(request->flags & MPA_FLAG_PLACEMENT_OFFER);
+		got.extensions = got.placement ||
+				 (local->extensions && (request->flags & MPA_FLAG_EXT_OFFER));
+		got.tls = offers_tls(local) && got.placement &&
+			  !(request->flags & MPA_FLAG_EXT_OFFER);
 		got.host = got.extensions && offers_host(local) && !got.markers_tx &&
 			   (request->flags & MPA_FLAG_HOST);
 		got.large_fpdus = local->large_fpdus != AW_LARGE_OFF &&
@@ -297,27 +322,49 @@ enum aw_setup aw_mpa_on_request(const struct aw_mpa_local *local, const struct m
 }
 
 /*
- * A peer that sends the Request's flags back sends S as well, since a Request that takes waits is enhanced; and a Reply that
- * agrees does not offer. So these flags are neither's.
+ * Frames of a responder that stand before its Reply. A peer that sends the Request's flags back sends S as well, since a
+ * Request that takes these frames is enhanced; and a Reply that agrees does not offer. So these flags are neither's.
  */
 static const uint8_t wait_flags = MPA_FLAG_EXT_OFFER | MPA_FLAG_PLACEMENT_OFFER;
+static const uint8_t start_tls_flags = MPA_FLAG_EXT_OFFER | MPA_FLAG_PLACEMENT_OFFER |
+				       MPA_FLAG_HOST;
 
-size_t aw_mpa_wait(uint8_t *buf)
+static size_t build_notice(uint8_t flags, uint8_t *buf)
 {
 	const struct mpa_frame frame = {
 		.kind = MPA_REPLY,
-		.flags = wait_flags,
+		.flags = flags,
 		.revision = REVISION_ENHANCED,
 	};
 
 	return mpa_build(&frame, buf);
 }
 
+static bool is_notice(const struct aw_mpa_local *local, const struct mpa_frame *frame,
+		      uint8_t flags)
+{
+	return wants_enhanced(local) && frame->kind == MPA_REPLY &&
+	       frame->revision == REVISION_ENHANCED && frame->flags == flags && frame->pd_len == 0;
+}
+
+size_t aw_mpa_wait(uint8_t *buf)
+{
+	return build_notice(wait_flags, buf);
+}
+
 bool aw_mpa_is_wait(const struct aw_mpa_local *local, const struct mpa_frame *frame)
 {
-	return takes_waits(local) && wants_enhanced(local) && frame->kind == MPA_REPLY &&
-	       frame->revision == REVISION_ENHANCED && frame->flags == wait_flags &&
-	       frame->pd_len == 0;
+	return takes_waits(local) && is_notice(local, frame, wait_flags);
+}
+
+size_t aw_mpa_start_tls(uint8_t *buf)
+{
+	return build_notice(start_tls_flags, buf);
+}
+
+bool aw_mpa_is_start_tls(const struct aw_mpa_local *local, const struct mpa_frame *frame)
+{
+	return offers_tls(local) && is_notice(local, frame, start_tls_flags);
 }
 
 size_t aw_mpa_reply(const struct aw_mpa_local *local, const struct aw_mpa_result *result,

@@ -30,6 +30,7 @@ struct aw_mpa_local {
 	bool placement; /* with extensions: likewise Atomic Write and Flush */
 	bool host; /* with extensions: offer, or agree to, a move into shared memory (docs/host-path.md) */
 	bool waits; /* with placement: initiator: takes waits; responder: may send them (docs/extensions.md) */
+	bool tls; /* with placement: offer TLS behind the Request, or take that offer (docs/extensions.md) */
 	bool ird_ord_ulp; /* ird and ord hold, but the ULPs agree on them: 0x3fff on the wire */
 };
 
@@ -54,6 +55,7 @@ struct aw_mpa_result {
 	bool large_fpdus; /* both ends agree on FPDUs longer than a TCP segment */
 	bool large_any; /* this end sends them all the same: AW_LARGE_ANY */
 	bool waits; /* with placement, responder: this end may send waits, and the initiator takes them */
+	bool tls; /* responder: the initiator offers TLS, and this end takes it by aw_mpa_start_tls */
 	const uint8_t *pd; /* the ULP's private data; borrowed from the frame */
 	uint16_t pd_len;
 };
@@ -99,6 +101,14 @@ enum aw_setup aw_mpa_on_request(const struct aw_mpa_local *local, const struct m
  */
 size_t aw_mpa_wait(uint8_t *buf);
 bool aw_mpa_is_wait(const struct aw_mpa_local *local, const struct mpa_frame *frame);
+
+/*
+ * Start TLS: by it a responder takes the initiator's offer, in the Reply's place. TLS's handshake comes next, and a Request
+ * within, so that what has been said in the clear counts for nothing. A frame of MPA_HDR_LEN octets. False for every frame
+ * where local offers no TLS.
+ */
+size_t aw_mpa_start_tls(uint8_t *buf);
+bool aw_mpa_is_start_tls(const struct aw_mpa_local *local, const struct mpa_frame *frame);
 
 /* Writes the Reply (accept, or reject) that answers a request which came to result. */
 size_t aw_mpa_reply(const struct aw_mpa_local *local, const struct aw_mpa_result *result,

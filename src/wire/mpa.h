@@ -33,6 +33,7 @@ enum mpa_flag {
 	/*
 	 * Atomic Write and Flush: offered beside EXT_OFFER; agreed to, and the extensions with them, in
 	 * the place of EXT_AGREE. A Request's flags sent back have both bits. An initiator that offers them by rdma_cm takes waits.
+	 * One that offers TLS as well leaves EXT_OFFER out.
 	 */
 	MPA_FLAG_PLACEMENT_OFFER = 0x02, /* requests only */
 	MPA_FLAG_PLACEMENT_AGREE = 0x04, /* replies only */

@@ -24,6 +24,7 @@ static struct aw_mpa_local draw_local(struct bytes *b)
 		.large_fpdus = (enum aw_large_fpdus)(ird >> 3 & 3) % 3,
 		.waits = ird & 2,
 		.placement = ird & 2,
+		.tls = ird & 32,
 		.ird_ord_ulp = (ird & 6) == 6,
 	};
 }
@@ -62,6 +63,8 @@ static void check_initiator(const struct aw_mpa_local *local, const struct mpa_f
 	memset(&r, 0, sizeof(r));
 	FUZZ_CHECK(!aw_mpa_is_wait(local, frame) ||
 		   (local->waits && local->extensions && frame->kind == MPA_REPLY));
+	FUZZ_CHECK(!aw_mpa_is_start_tls(local, frame) ||
+		   (local->tls && local->placement && frame->kind == MPA_REPLY));
 	if (aw_mpa_on_reply(local, frame, &r) != AW_SETUP_OK || r.rejected)
 		return;
 	FUZZ_CHECK(frame->kind == MPA_REPLY);
@@ -105,6 +108,7 @@ static void check_responder(struct bytes *b, const struct aw_mpa_local *local,
 	FUZZ_CHECK(!r.extensions || (local->extensions && r.enhanced));
 	FUZZ_CHECK(!r.large_fpdus || (local->large_fpdus && r.enhanced));
 	FUZZ_CHECK(!r.waits || (r.extensions && local->waits));
+	FUZZ_CHECK(!r.tls || (r.placement && local->tls));
 	FUZZ_CHECK(!r.p2p || (r.rtr <= 7 && r.rtr));
 	FUZZ_CHECK(!local->crc || r.crc);
 	FUZZ_CHECK(r.ird <= local->ird || (r.rtr & MPA_RTR_READ));
@@ -131,16 +135,24 @@ static void check_pair(struct bytes *b)
 	len = aw_mpa_wait(buf);
 	FUZZ_CHECK(mpa_parse(buf, len, &frame, &used) == MPA_PARSE_OK && used == len);
 	FUZZ_CHECK(!far.waits || aw_mpa_is_wait(&first, &frame));
+	FUZZ_CHECK(far.tls == (far.placement && first.tls && second.tls));
+	len = aw_mpa_start_tls(buf);
+	FUZZ_CHECK(mpa_parse(buf, len, &frame, &used) == MPA_PARSE_OK && used == len);
+	FUZZ_CHECK(!far.tls || aw_mpa_is_start_tls(&first, &frame));
+	FUZZ_CHECK(!aw_mpa_is_wait(&first, &frame));
 	len = aw_mpa_reply(&second, &far, false, NULL, 0, buf);
 	FUZZ_CHECK(mpa_parse(buf, len, &frame, &used) == MPA_PARSE_OK && used == len);
-	FUZZ_CHECK(!aw_mpa_is_wait(&first, &frame));
+	FUZZ_CHECK(!aw_mpa_is_wait(&first, &frame) && !aw_mpa_is_start_tls(&first, &frame));
 	if (aw_mpa_on_reply(&first, &frame, &near) != AW_SETUP_OK)
 		return;
 	FUZZ_CHECK(near.extensions == far.extensions);
 	FUZZ_CHECK(near.large_fpdus == far.large_fpdus);
 	FUZZ_CHECK(near.placement == far.placement);
 	FUZZ_CHECK(near.placement == (near.extensions && first.placement && second.placement));
-	FUZZ_CHECK(near.extensions == (near.enhanced && first.extensions && second.extensions));
+	/* An offer of TLS, which has a bit fewer, is agreed to with placement alone. */
+	if (!first.tls || !first.placement || second.placement)
+		FUZZ_CHECK(near.extensions ==
+			   (near.enhanced && first.extensions && second.extensions));
 	FUZZ_CHECK(near.crc == far.crc && near.p2p == far.p2p && !near.rejected);
 	FUZZ_CHECK(near.markers_tx == far.markers_rx && near.markers_rx == far.markers_tx);
 	FUZZ_CHECK(!near.p2p || (near.rtr & far.rtr));

@@ -255,7 +255,7 @@ static void responder__says_nothing_to_an_older_end(void **state)
 
 static void responder__says_nothing_where_the_bit_stands_alone(void **state)
 {
-	stranger(*state, true, MPA_FLAG_ENHANCED | MPA_FLAG_PLACEMENT_OFFER, MPA_FLAG_ENHANCED);
+	stranger(*state, true, MPA_FLAG_ENHANCED | MPA_FLAG_HOST, MPA_FLAG_ENHANCED);
 }
 
 static void responder__says_nothing_without_extensions(void **state)
