@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What a line of rules compares: an address with its prefix length, and a range of ports. An IPv4 address mapped into IPv6 is
+// A line of rules compares these: an address with its prefix length, and a range of ports. An IPv4 address mapped into IPv6 is
 // an IPv4 address.
 #ifndef BASE_PREFIX_H
 #define BASE_PREFIX_H
@@ -27,8 +27,8 @@ struct aw_ports {
 
 /* Reads ADDR[/LEN], the value of key. False: why has the fault and what is allowed, without the text. */
 __attribute__((warn_unused_result)) bool aw_prefix_read(struct aw_slice text, const char *key,
-							 struct aw_prefix *prefix,
-							 char why[AW_PREFIX_WHY_MAX]);
+							struct aw_prefix *prefix,
+							char why[AW_PREFIX_WHY_MAX]);
 void aw_prefix_print(const struct aw_prefix *prefix, char text[AW_PREFIX_TEXT_MAX]);
 
 /* The whole address, and its port in host byte order, 0 where there is none. False: no IP address. */
@@ -39,7 +39,7 @@ bool aw_prefix_has(const struct aw_prefix *prefix, const struct aw_prefix *addre
 
 /* Reads N or N-M, from 1 to 65535. */
 __attribute__((warn_unused_result)) bool aw_ports_read(struct aw_slice text, struct aw_ports *ports,
-							char why[AW_PREFIX_WHY_MAX]);
+						       char why[AW_PREFIX_WHY_MAX]);
 bool aw_ports_have(const struct aw_ports *ports, uint16_t port);
 
 #endif

@@ -47,8 +47,8 @@ enum aw_setting_found aw_setting_read(enum aw_setting setting, const char *effec
 				      unsigned long *value);
 
 /*
- * For libraries: true where ANYWARP_TLS asks for TLS, or is wrong and may be meant to, for what has none and must not go on
- * without.
+ * For libraries: true where ANYWARP_TLS requires TLS, or ANYWARP_TLS_RULES may, or the first is wrong and may be meant to, for
+ * what has none and must not go on without.
  */
 bool aw_setting_wants_tls(void);
 

@@ -24,6 +24,8 @@ bool aw_setting_wants_tls(void)
 {
 	unsigned long word = 0;
 	const char *text = secure_getenv(aw_setting_name(AW_SETTING_TLS));
+	const char *rules = secure_getenv("ANYWARP_TLS_RULES");
 
-	return aw_setting_parse(AW_SETTING_TLS, text, &word) == AW_SETTING_WRONG || word == 1;
+	return (rules && *rules) ||
+	       aw_setting_parse(AW_SETTING_TLS, text, &word) == AW_SETTING_WRONG || word == 1;
 }

@@ -131,6 +131,8 @@ static int do_as_told(struct sockets_options *options)
 		return CLI_USAGE;
 	if (options->check)
 		return check(&options->rules);
+	if (!aw_tls_options_are_whole(SOCKETS_WHO))
+		return CLI_USAGE;
 	if (aw_tls_options_required() && !aw_sockets_rules_are_protected(&options->rules))
 		return CLI_USAGE;
 	if (!program) {

@@ -2,6 +2,7 @@
 #include "cli/tls_options.h"
 
 #include "base/array.h"
+#include "base/tls_rules.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum kind { FILE_READ, NAME, FILE_WRITTEN };
+#define RULES "ANYWARP_TLS_RULES"
+
+enum kind {
+	FILE_READ,
+	NAME,
+	FILE_WRITTEN,
+	FILE_RULES, // asks for TLS itself
+};
 
 static const struct {
 	const char *option, *variable;
@@ -21,6 +29,7 @@ static const struct {
 	{ "--tls-ca", "ANYWARP_TLS_CA", FILE_READ },
 	{ "--tls-name", "ANYWARP_TLS_NAME", NAME },
 	{ "--tls-keylog", "ANYWARP_TLS_KEYLOG", FILE_WRITTEN },
+	{ "--tls-rules", RULES, FILE_RULES },
 };
 
 static bool has(const char *variable)
@@ -71,6 +80,7 @@ static enum launch_option set_value(const char *who, size_t of, const char *valu
 {
 	switch (files[of].kind) {
 	case FILE_READ:
+	case FILE_RULES:
 		return set_file(who, of, value);
 	case FILE_WRITTEN:
 		return set_written(who, of, value);
@@ -98,29 +108,74 @@ enum launch_option aw_tls_option(const struct launch *launch, char ***arg)
 	return LAUNCH_OTHER;
 }
 
-bool aw_tls_options_required(void)
+// NULL: nothing asks for TLS.
+static const char *asked_by(void)
 {
-	unsigned long word = 0;
+	unsigned long word = AW_TLS_OFF;
 
-	return aw_setting_parse(AW_SETTING_TLS, getenv("ANYWARP_TLS"), &word) == AW_SETTING_RIGHT &&
-	       word == 1;
+	if (has(RULES))
+		return "--tls-rules";
+	if (aw_setting_parse(AW_SETTING_TLS, getenv("ANYWARP_TLS"), &word) != AW_SETTING_RIGHT ||
+	    word == AW_TLS_OFF)
+		return NULL;
+	return word == AW_TLS_REQUIRE ? "--tls require" : "--tls offer";
+}
+
+static bool check_rules(const char *who)
+{
+	char why[AW_TLS_RULES_WHY_MAX];
+	struct aw_tls_rules *rules;
+
+	if (!has(RULES))
+		return true;
+	if (!aw_tls_rules_read(getenv(RULES), &rules, why)) {
+		fprintf(stderr, "%s: --tls-rules: %s\n", who, why);
+		return false;
+	}
+	aw_tls_rules_put(rules);
+	return true;
 }
 
 // The library finds the same, but only once the program needs it.
 bool aw_tls_options_check(const char *who)
 {
-	bool required = aw_tls_options_required(), right = true;
+	const char *asked = asked_by();
+	bool right = check_rules(who);
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		if (required && files[i].kind == FILE_READ && !has(files[i].variable))
-			fprintf(stderr, "%s: --tls require needs %s FILE, too (%s)\n", who,
+		if (asked && files[i].kind == FILE_READ && !has(files[i].variable))
+			fprintf(stderr, "%s: %s needs %s FILE, too (%s)\n", who, asked,
 				files[i].option, files[i].variable);
-		else if (!required && has(files[i].variable))
-			fprintf(stderr, "%s: %s (%s) has no effect without --tls require\n", who,
-				files[i].option, files[i].variable);
+		else if (!asked && has(files[i].variable))
+			fprintf(stderr,
+				"%s: %s (%s) has no effect without --tls require, --tls offer or "
+				"--tls-rules\n",
+				who, files[i].option, files[i].variable);
 		else
 			continue;
 		right = false;
 	}
 	return right;
+}
+
+bool aw_tls_options_required(void)
+{
+	unsigned long word = AW_TLS_OFF;
+
+	return has(RULES) || (aw_setting_parse(AW_SETTING_TLS, getenv("ANYWARP_TLS"), &word) ==
+				      AW_SETTING_RIGHT &&
+			      word == AW_TLS_REQUIRE);
+}
+
+bool aw_tls_options_are_whole(const char *who)
+{
+	const char *asked = asked_by();
+
+	if (!asked || strcmp(asked, "--tls require") == 0)
+		return true;
+	fprintf(stderr,
+		"%s: %s is for RDMA programs alone: use --tls require, and a rule 'off' for sockets that "
+		"may do without\n",
+		who, asked);
+	return false;
 }

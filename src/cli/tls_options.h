@@ -5,13 +5,16 @@
 
 #include "cli/launch.h"
 
-// Takes --tls, --tls-cert, --tls-key, --tls-ca, --tls-name or --tls-keylog at *arg.
+// Takes --tls, --tls-cert, --tls-key, --tls-ca, --tls-name, --tls-keylog or --tls-rules at *arg.
 enum launch_option aw_tls_option(const struct launch *launch, char ***arg);
 
 // Checks what the options and the environment say together. False: an error was printed.
 bool aw_tls_options_check(const char *who);
 
-// True when the options or the environment require TLS.
+// True when the options or the environment require TLS, or have rules that may.
 bool aw_tls_options_required(void);
+
+// For sockets programs, which may have all connections under TLS and no rules for it. False: an error was printed.
+bool aw_tls_options_are_whole(const char *who);
 
 #endif

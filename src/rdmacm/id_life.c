@@ -6,7 +6,7 @@
 #include "net/base/io_now.h"
 #include "net/base/persona.h"
 #include "net/progress/engine.h"
-#include "net/tls/tls_env.h"
+#include "net/tls/want.h"
 #include "rdmacm/event.h"
 #include "rdmacm/fail.h"
 #include "rdmacm/stream.h"

@@ -7,7 +7,7 @@
 #include "net/base/io_now.h"
 #include "net/base/persona.h"
 #include "net/roce/rc.h"
-#include "net/tls/tls_env.h"
+#include "net/tls/want.h"
 #include "net/ud/ud.h"
 #include "net/ud/ud_group.h"
 #include "verbs/ack.h"

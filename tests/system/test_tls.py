@@ -129,7 +129,7 @@ def test_what_tls_cannot_protect_is_refused(start, port, files):
     ({"ANYWARP_TLS_CERT": "/nowhere"}, "ANYWARP_TLS_CERT is '/nowhere': No such file or directory: it must be a readable PEM file"),
     ({"ANYWARP_TLS_CA": "/dev/null"}, "ANYWARP_TLS_CA is '/dev/null': "),
     ({"ANYWARP_TLS": ""}, "ANYWARP_TLS_CERT is set, and ANYWARP_TLS is not require"),
-    ({"ANYWARP_TLS": "offer"}, "ANYWARP_TLS is 'offer': it must be off or require; nothing connects"),
+    ({"ANYWARP_TLS": "offers"}, "ANYWARP_TLS is 'offers': it must be off, require or offer; nothing connects"),
 ], ids=lambda value: None if isinstance(value, str) else "-".join(value))
 def test_with_a_wrong_setting_nothing_connects(start, port, files, changes, told):
     prefix = ["env", *(f"{key}={value}" for key, value in {**variables(files), **changes}.items())]
@@ -166,8 +166,9 @@ def test_run_sets_what_the_program_needs(files, tmp_path):
                           text=True, check=True)
     assert {f"{key}={value}" for key, value in variables(files, NAME).items()} <= set(done.stdout.splitlines())
     for args, told in ((("--tls", "require"), "--tls require needs --tls-cert FILE, too (ANYWARP_TLS_CERT)"),
-                       (("--tls", "offer"), "--tls needs one of: off require"),
-                       (("--tls-ca", files.ca), "--tls-ca (ANYWARP_TLS_CA) has no effect without --tls require"),
+                       (("--tls", "offer"), "--tls offer needs --tls-cert FILE, too (ANYWARP_TLS_CERT)"),
+                       (("--tls", "offers"), "--tls needs one of: off require offer"),
+                       (("--tls-ca", files.ca), "--tls-ca (ANYWARP_TLS_CA) has no effect without --tls require, --tls offer or --tls-rules"),
                        (("--tls-ca", tmp_path / "none"), "cannot read"), (("--tls-name",), "--tls-name needs a name")):
         done = run_anywarp("run", *args, *(["--", "true"] if args != ("--tls-name",) else []))
         assert done.returncode == 125 and told in done.stderr

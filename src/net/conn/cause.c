@@ -2,11 +2,9 @@
 #include "net/conn/cause.h"
 
 #include "net/base/policy.h"
+#include "net/tls/cause.h"
 
 #include <stdio.h>
-
-#define RECORD_ALERT 21 /* RFC 8446 5.1 */
-#define RECORD_HANDSHAKE 22
 
 static void print_no_rtr(const struct aw_conn *c, char cause[AW_CONN_CAUSE_MAX])
 	AW_REQUIRES(c->lock)
@@ -60,7 +58,7 @@ const char *aw_conn_strange_cause(const struct aw_conn *c, bool stranger)
 {
 	uint8_t first = c->in.octets[0];
 
-	if (first == RECORD_ALERT || first == RECORD_HANDSHAKE)
+	if (first == AW_TLS_RECORD_ALERT || first == AW_TLS_RECORD_HANDSHAKE)
 		return "the peer speaks tls, and this end does not: run this program with --tls "
 		       "require, or the peer's without";
 	if (stranger)

@@ -11,11 +11,11 @@
 #include "net/base/fork.h"
 #include "net/base/io_now.h"
 #include "net/conn/conn_machine.h"
+#include "net/conn/conn_tls.h"
 #include "net/conn/order.h"
 #include "net/progress/engine.h"
 #include "net/progress/linger.h"
 #include "net/tls/context.h"
-#include "net/tls/tls_env.h"
 #include "ring/lock.h"
 
 #include <errno.h>
@@ -51,6 +51,8 @@ static void release(struct aw_watch *w)
 		/* The session stays: a lock of OpenSSL's may be taken for ever. */
 		aw_close_now(c->fd);
 	}
+	aw_tls_want_drop(&c->want);
+	aw_tls_identity_put(c->info.identity);
 	pthread_cond_destroy(&c->told);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
@@ -86,9 +88,6 @@ static struct aw_conn *create(int fd, const struct aw_mpa_local *local, aw_conn_
 	if (!c)
 		return NULL;
 	c->local = *local;
-	/* RFC 5044 4.3: no CRC where something at least as strong finds what it would. */
-	if (aw_tls_is_required() && !local->crc_asked)
-		c->local.crc = false;
 	c->generation = aw_fork_generation();
 	c->fd = fd;
 	c->fn = fn;
@@ -133,9 +132,26 @@ static int begin(struct aw_conn *c, uint32_t events, uint32_t deadline_ms, struc
  */
 static bool is_near(const struct aw_conn *c)
 {
-	return !aw_tls_is_required() && !c->info.given &&
+	return c->want.mode != AW_TLS_REQUIRE && !c->info.given &&
 	       aw_host_is_one((const struct sockaddr *)&c->info.local,
 			      (const struct sockaddr *)&c->info.peer);
+}
+
+/* Finds what TLS the connection is to have. The addresses are known. */
+static int find_want(struct aw_conn *c, bool accepts)
+{
+	const struct aw_tls_query query = {
+		.accepts = accepts,
+		.local = (const struct sockaddr *)&c->info.local,
+		.remote = (const struct sockaddr *)&c->info.peer,
+	};
+	int err = aw_tls_want_find(&query, &c->want);
+
+	/* An initiator that requires TLS has it before there is a Request. */
+	c->local.tls = c->want.mode == AW_TLS_OFFER || (accepts && c->want.mode != AW_TLS_OFF);
+	if (c->want.mode == AW_TLS_REQUIRE)
+		aw_conn_drop_crc(c);
+	return err;
 }
 
 /* Prepares the Request. EINVAL when the private data does not fit. */
@@ -190,12 +206,13 @@ int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void 
 	c->info.given = ask->connected;
 	c->plain_end = ask->plain_end;
 	c->again = ask->again;
-	/* Shared memory is offered if the socket is bound to an address of this host already. */
-	if (c->local.host) {
+	if (c->local.host || aw_tls_is_used())
 		aw_conn_learn_local(c);
-		c->local.host = is_near(c);
-	}
-	err = len ? prepare_request(c, ask->pd, ask->pd_len) : EINVAL;
+	err = len ? find_want(c, false) : EINVAL;
+	/* Shared memory is offered if the socket is bound to an address of this host already. */
+	c->local.host = c->local.host && is_near(c);
+	if (!err)
+		err = prepare_request(c, ask->pd, ask->pd_len);
 	if (err)
 		goto discard;
 	aw_conn_set_options(fd);
@@ -219,16 +236,14 @@ discard:
 
 void aw_conn_asked(const struct aw_conn *c, struct aw_conn_ask *ask)
 {
-	struct mpa_frame frame = { 0 };
-	size_t used, front;
+	size_t pd_len;
+	const uint8_t *pd = aw_frame_pd(&c->out, &pd_len);
 
-	mpa_parse(c->out.octets, c->out.len, &frame, &used);
-	front = frame.flags & MPA_FLAG_ENHANCED ? MPA_ENH_LEN : 0;
 	*ask = (struct aw_conn_ask){
 		.peer = (const struct sockaddr *)&c->info.peer,
 		.local = &c->local,
-		.pd = frame.pd + front,
-		.pd_len = frame.pd_len - front,
+		.pd = pd,
+		.pd_len = pd_len,
 		.plain_end = c->plain_end,
 		.again = true,
 	};
@@ -247,9 +262,11 @@ int aw_conn_respond(const struct aw_conn_socket *socket, const struct aw_mpa_loc
 	aw_conn_learn_local(c);
 	c->info.peer = socket->peer;
 	c->info.given = socket->given;
+	err = find_want(c, true);
 	c->local.host = c->local.host && is_near(c);
-	c->state = aw_tls_is_required() ? AW_CONN_AWAIT_HELLO : AW_CONN_AWAIT_REQUEST;
-	err = begin(c, EPOLLIN | EPOLLRDHUP, aw_bounds.startup_ms, out);
+	c->state = c->want.mode == AW_TLS_OFF ? AW_CONN_AWAIT_REQUEST : AW_CONN_AWAIT_FIRST;
+	if (!err)
+		err = begin(c, EPOLLIN | EPOLLRDHUP, aw_bounds.startup_ms, out);
 	if (err)
 		discard(c);
 	return err;
@@ -482,7 +499,7 @@ bool aw_conn_has_asked(struct aw_conn *conn)
 	bool asked;
 
 	aw_lock(&conn->lock);
-	asked = conn->state > AW_CONN_SECURING;
+	asked = conn->state > AW_CONN_SECURING || conn->started_tls;
 	aw_unlock(&conn->lock);
 	return asked;
 }
@@ -493,7 +510,8 @@ bool aw_conn_is_silent(struct aw_conn *conn)
 	uint8_t octet;
 
 	aw_lock(&conn->lock);
-	silent = (conn->state == AW_CONN_AWAIT_HELLO || conn->state == AW_CONN_AWAIT_REQUEST) &&
+	silent = (conn->state == AW_CONN_AWAIT_FIRST || conn->state == AW_CONN_AWAIT_HELLO ||
+		  conn->state == AW_CONN_AWAIT_REQUEST) &&
 		 conn->fd >= 0 && aw_recv_now(conn->fd, &octet, 1, MSG_PEEK) < 0 && errno == EAGAIN;
 	aw_unlock(&conn->lock);
 	return silent;

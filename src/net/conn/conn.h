@@ -7,6 +7,7 @@
 
 #include "core/startup.h"
 #include "net/qp/uqp.h"
+#include "net/tls/identity.h"
 
 #include <sys/socket.h>
 
@@ -25,6 +26,8 @@ struct aw_conn_info {
 	struct aw_mpa_result
 		result; /* REQUEST, ACCEPTED, REJECTED; pd borrowed for the conn's life */
 	bool given; /* the program has connected the socket */
+	/* the peer, from the event on, where TLS protects the stream; else NULL; borrowed for the conn's life */
+	struct aw_tls_identity *identity;
 	int err; /* FAILED: ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ECONNRESET, EPROTO, EOPNOTSUPP
 		    (no common RTR), ENOMEM (the peer wants more IRD than there is) ... */
 	/*
@@ -119,7 +122,8 @@ struct aw_conn_socket {
 
 /*
  * For net/conn/listener.c: a responder on a socket, which the conn owns on success. fn gets one event, REQUEST or
- * FAILED; after a REQUEST aw_conn_listen_to sets the receiver. 0 or aw_watch_add's error.
+ * FAILED; after a REQUEST aw_conn_listen_to sets the receiver. 0, ENOMEM, EINVAL (the rules for TLS are wrong), or
+ * aw_watch_add's error.
  */
 int aw_conn_respond(const struct aw_conn_socket *socket, const struct aw_mpa_local *local,
 		    aw_conn_fn *fn, void *arg, struct aw_conn **conn);

@@ -11,11 +11,12 @@
 #include "net/base/io_now.h"
 #include "net/base/policy.h"
 #include "net/conn/cause.h"
+#include "net/conn/conn_tls.h"
 #include "net/conn/order.h"
 #include "net/progress/linger.h"
 #include "net/progress/watch.h"
 #include "net/qp/replied.h"
-#include "net/tls/tls_env.h"
+#include "net/tls/cause.h"
 #include "ring/lock.h"
 
 #include <assert.h>
@@ -26,6 +27,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+static void step_secure(struct aw_conn *c);
 
 static void conclude(struct aw_conn *c, enum aw_conn_state next, enum aw_conn_event event)
 	AW_REQUIRES(c->lock)
@@ -38,8 +41,8 @@ static void conclude(struct aw_conn *c, enum aw_conn_state next, enum aw_conn_ev
 /* The peer has connected to this end, whose program has not accepted it. */
 static bool has_stranger(const struct aw_conn *c) AW_REQUIRES(c->lock)
 {
-	return c->state == AW_CONN_AWAIT_HELLO || c->state == AW_CONN_AWAIT_REQUEST ||
-	       c->state == AW_CONN_DECIDING;
+	return c->state == AW_CONN_AWAIT_FIRST || c->state == AW_CONN_AWAIT_HELLO ||
+	       c->state == AW_CONN_AWAIT_REQUEST || c->state == AW_CONN_DECIDING;
 }
 
 /*
@@ -49,7 +52,8 @@ static bool has_stranger(const struct aw_conn *c) AW_REQUIRES(c->lock)
  */
 static bool awaits_first_byte(const struct aw_conn *c) AW_REQUIRES(c->lock)
 {
-	return c->info.given && c->in.done == 0 && !(c->tls && aw_tls_has_begun(c->tls));
+	return c->info.given && c->in.done == 0 && !c->started_tls &&
+	       !(c->tls && aw_tls_has_begun(c->tls));
 }
 
 /* Logged for the user: the peer's program may begin MPA later, or never. */
@@ -100,9 +104,8 @@ static void fail(struct aw_conn *c, int err, const char *cause) AW_REQUIRES(c->l
  * The session is over. The alert shall reach the peer, so the socket is not reset. The user reads the cause at either end: one
  * of the two is set up wrongly, and it may be the end that others connect to.
  */
-static void fail_secure(struct aw_conn *c) AW_REQUIRES(c->lock)
+static void fail_secure(struct aw_conn *c, const char *cause) AW_REQUIRES(c->lock)
 {
-	const char *cause = aw_tls_cause(c->tls);
 	int fd = aw_conn_take_fd(c);
 
 	if (has_stranger(c)) {
@@ -114,17 +117,6 @@ static void fail_secure(struct aw_conn *c) AW_REQUIRES(c->lock)
 		aw_linger(fd);
 	}
 	fail(c, EPROTO, cause);
-}
-
-static void log_secured(const struct aw_conn *c, bool accepts) AW_REQUIRES(c->lock)
-{
-	char name[AW_TLS_PEER_MAX];
-
-	if (aw_log_level() < AW_LOG_INFO)
-		return;
-	aw_tls_peer(c->tls, name);
-	aw_log(AW_LOG_INFO, "connection secured by tls peer %s as %s certificate %s",
-	       aw_addr_text(&c->info.peer).text, accepts ? "responder" : "initiator", name);
 }
 
 /* Fails the conn for each way in which no whole frame came. */
@@ -142,7 +134,7 @@ static void fail_frame(struct aw_conn *c, enum aw_frame_io io) AW_REQUIRES(c->lo
 		fail(c, errno, strerror(errno));
 		break;
 	case AW_FRAME_INSECURE:
-		fail_secure(c);
+		fail_secure(c, aw_tls_cause(c->tls));
 		break;
 	case AW_FRAME_BAD_KEY:
 		fail(c, EPROTO, aw_conn_strange_cause(c, has_stranger(c)));
@@ -175,7 +167,8 @@ static void fail_setup(struct aw_conn *c, enum aw_setup setup, const struct mpa_
 static uint8_t next_revision(const struct aw_conn *c, enum aw_attempt_next next, uint8_t asked)
 	AW_REQUIRES(c->lock)
 {
-	if (c->info.given)
+	/* Nor is there one in the clear once the peer has begun TLS. */
+	if (c->info.given || c->started_tls)
 		return 0;
 	if (next == AW_ATTEMPT_REPEAT)
 		return asked;
@@ -219,6 +212,15 @@ static void take_wait(struct aw_conn *c) AW_REQUIRES(c->lock)
 	aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
 }
 
+/* The peer takes the offer: the Request is said again, behind the handshake. */
+static void take_start_tls(struct aw_conn *c) AW_REQUIRES(c->lock)
+{
+	aw_conn_ask_within(c);
+	aw_conn_set_state(c, AW_CONN_SECURING);
+	aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
+	step_secure(c);
+}
+
 static void step_reply(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	uint8_t asked = c->info.result.revision;
@@ -238,6 +240,10 @@ static void step_reply(struct aw_conn *c) AW_REQUIRES(c->lock)
 	}
 	if (aw_mpa_is_wait(&c->local, &frame)) {
 		take_wait(c);
+		return;
+	}
+	if (aw_mpa_is_start_tls(&c->local, &frame)) {
+		take_start_tls(c);
 		return;
 	}
 	setup = aw_mpa_on_reply(&c->local, &frame, &c->info.result);
@@ -310,7 +316,7 @@ void aw_conn_send_early(struct aw_conn *c)
 	enum aw_frame_io io = AW_FRAME_MORE;
 
 	/* A TLS handshake is left to the progress thread. */
-	if (!aw_tls_is_required())
+	if (c->want.mode != AW_TLS_REQUIRE)
 		io = aw_frame_send(c->fd, NULL, &c->out);
 	/* TCP has taken it: the handshake is over. Until then it takes nothing, or tells the error that there is. */
 	if (io == AW_FRAME_LOST) {
@@ -328,17 +334,15 @@ void aw_conn_send_early(struct aw_conn *c)
 static bool secure(struct aw_conn *c, bool accepts) AW_REQUIRES(c->lock)
 {
 	bool awaited = awaits_first_byte(c);
-	int err = c->tls ? 0
-			 : aw_tls_create(c->fd, (const struct sockaddr *)&c->info.peer, accepts,
-					 &c->tls);
+	enum aw_tls_io io = AW_TLS_FAILED;
+	int err = aw_conn_handshake(c, accepts, &io);
 
 	if (err) {
 		fail(c, err, err == ENOMEM ? "no memory for tls" : "tls is not set up: see above");
 		return false;
 	}
-	switch (aw_tls_handshake(c->tls)) {
+	switch (io) {
 	case AW_TLS_DONE:
-		log_secured(c, accepts);
 		aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
 		return true;
 	case AW_TLS_MORE:
@@ -348,7 +352,7 @@ static bool secure(struct aw_conn *c, bool accepts) AW_REQUIRES(c->lock)
 			aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
 		return false;
 	case AW_TLS_FAILED:
-		fail_secure(c);
+		fail_secure(c, aw_tls_cause(c->tls));
 		return false;
 	}
 	return false;
@@ -381,7 +385,7 @@ static void step_connect(struct aw_conn *c) AW_REQUIRES(c->lock)
 	}
 	aw_conn_learn_local(c);
 	aw_watch_deadline(&c->watch, aw_bounds.startup_ms);
-	if (aw_tls_is_required()) {
+	if (c->want.mode == AW_TLS_REQUIRE) {
 		aw_conn_set_state(c, AW_CONN_SECURING);
 		step_secure(c);
 		return;
@@ -390,19 +394,48 @@ static void step_connect(struct aw_conn *c) AW_REQUIRES(c->lock)
 	step_send(c);
 }
 
+/* TLS is required, and the peer has begun MPA without offering it. */
+static void refuse_plain(struct aw_conn *c) AW_REQUIRES(c->lock)
+{
+	aw_tls_tell_plain(c->fd);
+	fail_secure(c, aw_tls_plain_cause(c->in.octets, c->in.done));
+}
+
+/* Takes the Request's offer of TLS. */
+static void start_tls(struct aw_conn *c) AW_REQUIRES(c->lock)
+{
+	if (aw_conn_say_start_tls(c))
+		aw_conn_set_state(c, AW_CONN_AWAIT_HELLO);
+	else
+		fail(c, ECONNRESET, "the peer takes no bytes: is its program stopped?");
+}
+
 static void step_request(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
+	bool must_offer = c->want.mode == AW_TLS_REQUIRE && !c->tls;
 	struct mpa_frame frame;
 	enum aw_frame_io io = receive(c, &frame);
 	enum aw_setup setup;
 
 	if (io == AW_FRAME_MORE)
 		return;
+	if (io != AW_FRAME_DONE && must_offer) {
+		refuse_plain(c);
+		return;
+	}
 	if (io != AW_FRAME_DONE) {
 		fail_frame(c, io);
 		return;
 	}
 	setup = aw_mpa_on_request(&c->local, &frame, &c->info.result);
+	if (setup == AW_SETUP_OK && c->info.result.tls) {
+		start_tls(c);
+		return;
+	}
+	if (must_offer) {
+		refuse_plain(c);
+		return;
+	}
 	if (setup != AW_SETUP_OK) {
 		fail_setup(c, setup, &frame);
 		return;
@@ -419,6 +452,22 @@ static void step_hello(struct aw_conn *c) AW_REQUIRES(c->lock)
 		return;
 	aw_conn_set_state(c, AW_CONN_AWAIT_REQUEST);
 	step_request(c);
+}
+
+static void step_first(struct aw_conn *c) AW_REQUIRES(c->lock)
+{
+	switch (aw_conn_look(c)) {
+	case AW_CONN_BEGUN_NOT:
+		break;
+	case AW_CONN_BEGUN_TLS:
+		aw_conn_set_state(c, AW_CONN_AWAIT_HELLO);
+		step_hello(c);
+		break;
+	case AW_CONN_BEGUN_MPA:
+		aw_conn_set_state(c, AW_CONN_AWAIT_REQUEST);
+		step_request(c);
+		break;
+	}
 }
 
 /*
@@ -455,6 +504,7 @@ static void (*const steps[])(struct aw_conn *c) = {
 	[AW_CONN_SECURING] = step_secure,
 	[AW_CONN_SENDING] = step_send,
 	[AW_CONN_AWAIT_REPLY] = step_reply,
+	[AW_CONN_AWAIT_FIRST] = step_first,
 	[AW_CONN_AWAIT_HELLO] = step_hello,
 	[AW_CONN_AWAIT_REQUEST] = step_request,
 	[AW_CONN_DECIDING] = step_decide,
@@ -471,6 +521,7 @@ static const char *const timeout_causes[] = {
 	[AW_CONN_SENDING] = "the peer takes no bytes: is its program stopped?",
 	[AW_CONN_AWAIT_REPLY] =
 		"no mpa reply in time: does an rdma program listen on this port, and accept?",
+	[AW_CONN_AWAIT_FIRST] = "no mpa request or tls handshake in time",
 	[AW_CONN_AWAIT_HELLO] = "no tls handshake in time",
 	[AW_CONN_AWAIT_REQUEST] = "no mpa request in time",
 };

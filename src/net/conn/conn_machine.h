@@ -8,17 +8,19 @@
 //                                                                     SECURING
 // REFUSED        active   nobody listened; a pause of 1 to 64 ms,     CONNECTING
 //                         127 ms in all
-// SECURING       active   where TLS is required: its handshake,       SENDING
-//                         within 10 s
+// SECURING       active   TLS's handshake, within 10 s: before the    SENDING
+//                         first Request where TLS is required
 // SENDING        active   the socket has not taken all of the         AWAIT_REPLY
 //                         Request
-// AWAIT_REPLY    active   the Reply is due within 10 s (see below),   READY
-//                         10 s more with each wait of the peer
+// AWAIT_REPLY    active   the Reply is due within 10 s (see below),   READY; SECURING where the
+//                         10 s more with each wait of the peer        peer takes the offer of TLS
 // READY          active   the peer accepted; the QP may take the      OVER
 //                         socket
-// AWAIT_HELLO    passive  where TLS is required: its handshake,       AWAIT_REQUEST
-//                         within 10 s
-// AWAIT_REQUEST  passive  the Request is due within 10 s (see below)  DECIDING
+// AWAIT_FIRST    passive  where TLS is required or offered: the       AWAIT_HELLO,
+//                         first byte tells TLS from MPA; within 10 s  AWAIT_REQUEST
+// AWAIT_HELLO    passive  TLS's handshake, within 10 s                AWAIT_REQUEST
+// AWAIT_REQUEST  passive  the Request is due within 10 s (see below)  DECIDING; AWAIT_HELLO where
+//                                                                     it offers TLS
 // DECIDING       passive  the program has the Request; no deadline,   OVER
 //                         but a wait for the peer every 5 s
 // OVER           both     failed, rejected, answered, or taken by
@@ -46,6 +48,7 @@ enum aw_conn_state {
 	AW_CONN_SECURING, /* initiator: TLS's handshake is under way */
 	AW_CONN_SENDING, /* initiator: the socket has not taken all of the Request */
 	AW_CONN_AWAIT_REPLY,
+	AW_CONN_AWAIT_FIRST, /* responder: TLS or MPA */
 	AW_CONN_AWAIT_HELLO, /* responder: TLS's handshake is under way */
 	AW_CONN_AWAIT_REQUEST,
 	AW_CONN_DECIDING, /* responder: the program has the Request */
@@ -55,9 +58,10 @@ enum aw_conn_state {
 
 struct aw_conn {
 	struct aw_watch watch; /* first: the watch is the conn, and its release frees it */
-	/* fixed after create */
+	/* fixed after create, but for what local no longer offers once TLS has begun behind a Request */
 	struct aw_mpa_local local;
 	uint32_t generation;
+	struct aw_tls_want want;
 	bool plain_end, again; /* initiator: see struct aw_conn_ask */
 	bool from_known; /* info.local is what the socket is bound to */
 
@@ -69,6 +73,7 @@ struct aw_conn {
 	struct aw_turn turn; /* guarded by net/conn/order.c's lock */
 	int fd; /* -1: given away or closed */
 	struct aw_tls *tls; /* of fd, until a QP has both; or NULL */
+	bool started_tls; /* behind a Request, which counts for nothing: the next one is within TLS */
 	struct aw_frame_buf in; /* the peer's frame; info.result.pd points into it */
 	struct aw_frame_buf out;
 	int early_errno; /* CONNECTING: TCP's error, as the caller's thread was told: the progress thread reports it */

@@ -51,3 +51,14 @@ enum aw_frame_io aw_frame_send(int fd, struct aw_tls *tls, struct aw_frame_buf *
 	}
 	return AW_FRAME_DONE;
 }
+
+const uint8_t *aw_frame_pd(const struct aw_frame_buf *out, size_t *len)
+{
+	struct mpa_frame frame = { 0 };
+	size_t used, front;
+
+	mpa_parse(out->octets, out->len, &frame, &used);
+	front = frame.flags & MPA_FLAG_ENHANCED ? MPA_ENH_LEN : 0;
+	*len = frame.pd_len - front;
+	return frame.pd + front;
+}

@@ -30,4 +30,7 @@ enum aw_frame_io aw_frame_recv(int fd, struct aw_tls *tls, struct aw_frame_buf *
 			       struct mpa_frame *frame);
 enum aw_frame_io aw_frame_send(int fd, struct aw_tls *tls, struct aw_frame_buf *out);
 
+/* The ULP's private data in a frame to send; borrowed. */
+const uint8_t *aw_frame_pd(const struct aw_frame_buf *out, size_t *len);
+
 #endif

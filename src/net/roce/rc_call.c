@@ -6,7 +6,7 @@
 #include "net/base/io_now.h"
 #include "net/roce/qpn.h"
 #include "net/roce/rc_impl.h"
-#include "net/tls/tls_env.h"
+#include "net/tls/want.h"
 #include "ring/lock.h"
 
 #include <errno.h>

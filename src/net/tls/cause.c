@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RECORD_ALERT 21 /* RFC 8446 5.1 */
-#define RECORD_HANDSHAKE 22
-
 /* The alerts of RFC 8446 6 by which a peer says what one of the two ends can mend. */
 static const struct {
 	int number;
@@ -41,7 +38,7 @@ static const struct {
 	{ 20, "name the ca that issued it by --tls-ca here" },
 	{ 21, "name the ca that issued it by --tls-ca here" },
 	{ 26, "make one for both clientAuth and serverAuth there" },
-	{ 62,
+	{ X509_V_ERR_HOSTNAME_MISMATCH,
 	  "make one with the name of --tls-name as subjectAltName there, or correct --tls-name here" },
 	{ 64,
 	  "make one with that address as subjectAltName there, or give its name by --tls-name here" },
@@ -63,15 +60,10 @@ static const char *remedy_of(long result)
 	return "see docs/tls.md for one that does";
 }
 
-static bool is_mpa(const struct aw_tls_end *end)
-{
-	return end->first_len >= 4 && memcmp(end->first, "MPA ", 4) == 0;
-}
-
 static bool is_tls(const struct aw_tls_end *end)
 {
 	return end->first_len > 0 &&
-	       (end->first[0] == RECORD_ALERT || end->first[0] == RECORD_HANDSHAKE);
+	       (end->first[0] == AW_TLS_RECORD_ALERT || end->first[0] == AW_TLS_RECORD_HANDSHAKE);
 }
 
 static void explain_cut(const struct aw_tls_end *end, char *cause, size_t max)
@@ -89,18 +81,12 @@ static void explain_cut(const struct aw_tls_end *end, char *cause, size_t max)
 			"the peer closed without a tls record: does its program run with --tls require?");
 }
 
-/* A stream that is no TLS from its first byte on. */
-static void explain_strange(const struct aw_tls_end *end, char *cause, size_t max)
+const char *aw_tls_plain_cause(const unsigned char *first, size_t len)
 {
-	if (is_mpa(end))
-		snprintf(
-			cause, max,
-			"the peer speaks mpa without tls: run its program with --tls require, or this one "
-			"without");
-	else
-		snprintf(
-			cause, max,
-			"the peer speaks neither tls nor mpa: is its program an rdma one, and run by anywarp?");
+	if (len >= 4 && memcmp(first, "MPA ", 4) == 0)
+		return "the peer speaks mpa without tls: run its program with --tls require, or this "
+		       "one without";
+	return "the peer speaks neither tls nor mpa: is its program an rdma one, and run by anywarp?";
 }
 
 void aw_tls_explain(const struct aw_tls_end *end, char *cause, size_t max)
@@ -116,7 +102,14 @@ void aw_tls_explain(const struct aw_tls_end *end, char *cause, size_t max)
 	else if (end->cut)
 		explain_cut(end, cause, max);
 	else if (!end->secured && end->first_len > 0 && !is_tls(end))
-		explain_strange(end, cause, max);
+		snprintf(cause, max, "%s", aw_tls_plain_cause(end->first, end->first_len));
+	else if (end->reason == SSL_R_CERTIFICATE_VERIFY_FAILED && end->rule_line &&
+		 end->verify == X509_V_ERR_HOSTNAME_MISMATCH)
+		snprintf(cause, max,
+			 "the peer's certificate is refused: %s: it has no name of line %u of "
+			 "ANYWARP_TLS_RULES: make one with such a subjectAltName there, or add the "
+			 "peer's to that line here",
+			 end->verify_text, end->rule_line);
 	else if (end->reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
 		snprintf(cause, max, "the peer's certificate is refused: %s: %s", end->verify_text,
 			 remedy_of(end->verify));

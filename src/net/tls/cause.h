@@ -18,7 +18,14 @@ struct aw_tls_end {
 	const char *verify_text; /* OpenSSL's words for it */
 	const unsigned char *first; /* the peer's first bytes */
 	size_t first_len;
+	unsigned rule_line; /* of the rule whose names the peer needs one of; 0: none */
 };
+
+#define AW_TLS_RECORD_ALERT 21 /* RFC 8446 5.1: the first byte of a record */
+#define AW_TLS_RECORD_HANDSHAKE 22
+
+/* Of a peer that should have begun TLS, and has begun with these bytes. */
+const char *aw_tls_plain_cause(const unsigned char *first, size_t len);
 
 void aw_tls_explain(const struct aw_tls_end *end, char *cause, size_t max);
 

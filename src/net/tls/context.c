@@ -4,32 +4,25 @@
 #include "base/log.h"
 #include "net/base/fork.h"
 #include "net/tls/keylog.h"
+#include "net/tls/stamp.h"
 #include "net/tls/tls.h"
+#include "net/tls/want.h"
 #include "ring/lock.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define FILES 3 /* certificate, key, CA */
-
-/* By which a renewed file is known. */
-struct stamp {
-	dev_t dev;
-	ino_t ino;
-	off_t size;
-	struct timespec written;
-};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int check_err;
 
 static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
 static SSL_CTX *current AW_GUARDED_BY(lock);
-static struct stamp stamps[FILES] AW_GUARDED_BY(lock); /* of the last try */
+static struct aw_stamp stamps[FILES] AW_GUARDED_BY(lock); /* of the last try */
 
 static const unsigned char alpn[] = "\x0b" AW_TLS_ALPN;
 _Static_assert(sizeof(AW_TLS_ALPN) - 1 == 0x0b, "the first byte is the name's length");
@@ -147,32 +140,30 @@ bool aw_tls_context_make(const struct aw_tls_settings *from, SSL_CTX **made,
 	return false;
 }
 
-/* Writes the stamps of the files, zero for one that is not there. */
-static void look(const struct aw_tls_settings *at, struct stamp seen[FILES])
+static void look(const struct aw_tls_settings *at, struct aw_stamp seen[FILES])
 {
-	const char *const files[FILES] = { at->cert, at->key, at->ca };
-	struct stat st;
+	seen[0] = aw_stamp_of(at->cert);
+	seen[1] = aw_stamp_of(at->key);
+	seen[2] = aw_stamp_of(at->ca);
+}
 
-	memset(seen, 0, FILES * sizeof(*seen));
-	for (size_t i = 0; i < FILES; i++) {
-		if (stat(files[i], &st) != 0)
-			continue;
-		seen[i].dev = st.st_dev;
-		seen[i].ino = st.st_ino;
-		seen[i].size = st.st_size;
-		seen[i].written = st.st_mtim;
-	}
+static bool are_same(const struct aw_stamp a[FILES], const struct aw_stamp b[FILES])
+{
+	for (size_t i = 0; i < FILES; i++)
+		if (!aw_stamp_is_same(&a[i], &b[i]))
+			return false;
+	return true;
 }
 
 /* A renewal writes one file after the other: in between they do not fit, and what was read before is used. */
 static void renew(const struct aw_tls_settings *from) AW_REQUIRES(lock)
 {
 	char why[AW_TLS_CONTEXT_WHY_MAX];
-	struct stamp seen[FILES];
+	struct aw_stamp seen[FILES];
 	SSL_CTX *made;
 
 	look(from, seen);
-	if (memcmp(seen, stamps, sizeof(seen)) == 0)
+	if (are_same(seen, stamps))
 		return;
 	memcpy(stamps, seen, sizeof(seen));
 	if (!aw_tls_context_make(from, &made, why)) {
@@ -190,13 +181,14 @@ static void begin(void)
 	char text[AW_TLS_CONTEXT_WHY_MAX] = "";
 	const char *why = NULL;
 
-	if (!aw_tls_is_required())
+	if (!aw_tls_is_used())
 		return;
 	check_err = EINVAL;
 	if (!from)
 		return;
 	if (aw_tls_keylog_begin() != 0)
 		return;
+	aw_tls_want_begin();
 	aw_lock(&lock);
 	look(from, stamps);
 	if (aw_openssl_load(&why) && aw_tls_context_make(from, &current, text))
@@ -216,7 +208,7 @@ SSL_CTX *aw_tls_context_get(void)
 {
 	SSL_CTX *ctx = NULL;
 
-	if (!aw_tls_is_required() || aw_tls_check() != 0)
+	if (!aw_tls_is_used() || aw_tls_check() != 0)
 		return NULL;
 	aw_lock(&lock);
 	renew(aw_tls_settings());

@@ -16,7 +16,7 @@
 bool aw_tls_context_make(const struct aw_tls_settings *from, SSL_CTX **made,
 			 char why[AW_TLS_CONTEXT_WHY_MAX]) __attribute__((warn_unused_result));
 
-/* 0, also where TLS is not required; EINVAL: a setting or file is wrong, or there is no OpenSSL, which was logged once. */
+/* 0, also where TLS is not used; EINVAL: a setting or file is wrong, or there is no OpenSSL, which was logged once. */
 int aw_tls_check(void);
 
 /*

@@ -58,7 +58,9 @@ enum {
 	BIO_CTRL_EOF = 2,
 	BIO_CTRL_FLUSH = 11,
 	X509_CHECK_FLAG_NEVER_CHECK_SUBJECT = 0x20,
+	X509_CHECK_FLAG_SINGLE_LABEL_SUBDOMAINS = 0x10,
 	X509_V_OK = 0,
+	X509_V_ERR_HOSTNAME_MISMATCH = 62,
 };
 
 #define AW_OPENSSL_MEMBER(result, name, parameters) result(*name) parameters;

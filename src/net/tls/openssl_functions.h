@@ -50,6 +50,8 @@ typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
 	F(int, SSL_get_error, (const SSL *ssl, int result)) \
 	F(long, SSL_ctrl, (SSL *ssl, int cmd, long num, void *ptr)) \
 	F(int, SSL_set1_host, (SSL *ssl, const char *name)) \
+	F(int, SSL_add1_host, (SSL *ssl, const char *name)) \
+	F(const char *, SSL_get0_peername, (SSL *ssl)) \
 	F(void, SSL_set_hostflags, (SSL *ssl, unsigned int flags)) \
 	F(X509_VERIFY_PARAM *, SSL_get0_param, (SSL *ssl)) \
 	F(long, SSL_get_verify_result, (const SSL *ssl)) \
@@ -61,6 +63,7 @@ typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
 	F(const char *, X509_verify_cert_error_string, (long result)) \
 	F(X509_NAME *, X509_get_subject_name, (const X509 *cert)) \
 	F(char *, X509_NAME_oneline, (const X509_NAME *name, char *buf, int size)) \
+	F(int, i2d_X509, (const X509 *cert, unsigned char **out)) \
 	F(void, X509_free, (X509 *cert)) \
 	F(int, BIO_get_new_index, (void)) \
 	F(BIO_METHOD *, BIO_meth_new, (int type, const char *name)) \

@@ -26,6 +26,7 @@ struct aw_tls {
 	SSL *ssl;
 	int fd;
 	bool accepts;
+	uint32_t rule_line; /* of the rule whose names the peer needs one of; 0: none */
 
 	bool secured; /* the handshake is done */
 	bool has_input; /* the last read returned bytes, so there may be more */
@@ -186,22 +187,43 @@ static bool expect_address(struct aw_tls *tls, const struct sockaddr *peer)
 	return o->X509_VERIFY_PARAM_set1_ip(param, octets, len) == 1;
 }
 
-static bool expect_name(struct aw_tls *tls, const char *name)
+/*
+ * A peer with one of the names, which stand in a row, is let in. "*.example.org" is ".example.org" to OpenSSL, for which the
+ * flag has it stand for one label.
+ */
+static bool expect_names(struct aw_tls *tls, const char *name, uint32_t count)
 {
-	o->SSL_set_hostflags(tls->ssl, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
-	if (o->SSL_set1_host(tls->ssl, name) != 1)
-		return false;
-	return tls->accepts || o->SSL_ctrl(tls->ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME,
-					   TLSEXT_NAMETYPE_host_name, (void *)(uintptr_t)name) == 1;
+	const char *asked = NULL;
+	bool right = true;
+
+	o->SSL_set_hostflags(tls->ssl, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT |
+					       X509_CHECK_FLAG_SINGLE_LABEL_SUBDOMAINS);
+	for (uint32_t i = 0; i < count && right; i++, name += strlen(name) + 1) {
+		const char *at = *name == '*' ? name + 1 : name;
+
+		if (!asked && at == name)
+			asked = name;
+		right = i == 0 ? o->SSL_set1_host(tls->ssl, at) == 1
+			       : o->SSL_add1_host(tls->ssl, at) == 1;
+	}
+	if (!right || tls->accepts || !asked)
+		return right;
+	return o->SSL_ctrl(tls->ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+			   (void *)(uintptr_t)asked) == 1;
 }
 
 /* A peer that has connected comes from any address: without a name each one of the CA is let in. */
-static bool expect_peer(struct aw_tls *tls, const struct sockaddr *peer)
+static bool expect_peer(struct aw_tls *tls, const struct sockaddr *peer,
+			const struct aw_tls_want *want)
 {
 	const char *name = aw_tls_settings()->name;
 
+	if (want->rule && want->rule->name_count > 0) {
+		tls->rule_line = want->rule->line;
+		return expect_names(tls, want->rule->names, want->rule->name_count);
+	}
 	if (name)
-		return expect_name(tls, name);
+		return expect_names(tls, name, 1);
 	return tls->accepts || expect_address(tls, peer);
 }
 
@@ -220,7 +242,8 @@ static struct aw_tls *create(SSL_CTX *ctx, int fd, bool accepts)
 	return NULL;
 }
 
-int aw_tls_create(int fd, const struct sockaddr *peer, bool accepts, struct aw_tls **made)
+int aw_tls_create(int fd, const struct sockaddr *peer, bool accepts, const struct aw_tls_want *want,
+		  struct aw_tls **made)
 {
 	int err = aw_tls_check();
 	SSL_CTX *ctx = err ? NULL : aw_tls_context_get();
@@ -233,7 +256,7 @@ int aw_tls_create(int fd, const struct sockaddr *peer, bool accepts, struct aw_t
 	o->ERR_clear_error();
 	tls = create(ctx, fd, accepts);
 	o->SSL_CTX_free(ctx);
-	if (tls && !expect_peer(tls, peer)) {
+	if (tls && !expect_peer(tls, peer, want)) {
 		aw_tls_free(tls);
 		tls = NULL;
 	}
@@ -276,10 +299,16 @@ bool aw_tls_flush(struct aw_tls *tls)
 	return true;
 }
 
+static const uint8_t protocol_version[] = { 21, 3, 3, 0, 2, 2, 70 }; /* RFC 8446 5.1, 6.2 */
+
+void aw_tls_tell_plain(int fd)
+{
+	(void)!aw_send_now(fd, protocol_version, sizeof(protocol_version));
+}
+
 /* OpenSSL answers nothing to bytes that are no TLS. A program of anywarp's that runs without it knows what an alert is. */
 static void answer_strange(struct aw_tls *tls)
 {
-	static const uint8_t protocol_version[] = { 21, 3, 3, 0, 2, 2, 70 }; /* RFC 8446 5.1, 6.2 */
 	bool is_tls = tls->first_len == 0 || tls->first[0] == 21 || tls->first[0] == 22;
 
 	if (is_tls || tls->secured || !tls->accepts || tls->out_len > 0 ||
@@ -303,6 +332,7 @@ static void fail(struct aw_tls *tls)
 		.verify = o->SSL_get_verify_result(tls->ssl),
 		.first = tls->first,
 		.first_len = tls->first_len,
+		.rule_line = tls->rule_line,
 	};
 
 	end.verify_text = o->X509_verify_cert_error_string(end.verify);
@@ -478,13 +508,25 @@ const char *aw_tls_cause(const struct aw_tls *tls)
 	return tls->cause;
 }
 
-void aw_tls_peer(const struct aw_tls *tls, char name[AW_TLS_PEER_MAX])
+struct aw_tls_identity *aw_tls_identify(const struct aw_tls *tls)
 {
 	X509 *cert = o->SSL_get1_peer_certificate(tls->ssl);
+	const char *matched = o->SSL_get0_peername(tls->ssl);
+	int len = cert ? o->i2d_X509(cert, NULL) : 0;
+	struct aw_tls_identity *identity = len > 0 ? malloc(sizeof(*identity) + (size_t)len) : NULL;
 
-	snprintf(name, AW_TLS_PEER_MAX, "none");
-	if (!cert)
-		return;
-	o->X509_NAME_oneline(o->X509_get_subject_name(cert), name, AW_TLS_PEER_MAX);
+	if (identity) {
+		unsigned char *to = identity->der;
+
+		atomic_init(&identity->refs, 1);
+		identity->der_len = (size_t)len;
+		(void)o->i2d_X509(cert, &to);
+		if (matched)
+			snprintf(identity->name, sizeof(identity->name), "%s", matched);
+		else
+			o->X509_NAME_oneline(o->X509_get_subject_name(cert), identity->name,
+					     sizeof(identity->name));
+	}
 	o->X509_free(cert);
+	return identity;
 }

@@ -9,6 +9,8 @@
 #define NET_TLS_TLS_H
 
 #include "net/base/io_now.h"
+#include "net/tls/identity.h"
+#include "net/tls/want.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +28,6 @@
 #define AW_TLS_TURN_READS \
 	16 /* reads of the socket, of a record each, in a turn, so that other QPs have theirs */
 #define AW_TLS_CAUSE_MAX 256
-#define AW_TLS_PEER_MAX 128 /* bytes of a peer's name, for the log */
 
 struct aw_tls;
 
@@ -37,10 +38,14 @@ enum aw_tls_io {
 };
 
 /*
- * A session over fd, to the peer at this address. accepts: the peer has connected, and speaks first. 0, ENOMEM, or EINVAL: the
- * settings are wrong (aw_tls_check).
+ * A session over fd, to the peer at this address, which want lets in. accepts: the peer has connected, and speaks first. 0,
+ * ENOMEM, or EINVAL: the settings are wrong (aw_tls_check).
  */
-int aw_tls_create(int fd, const struct sockaddr *peer, bool accepts, struct aw_tls **tls);
+int aw_tls_create(int fd, const struct sockaddr *peer, bool accepts, const struct aw_tls_want *want,
+		  struct aw_tls **tls);
+
+/* Tells a peer that speaks no TLS that this end wants it, by an alert. */
+void aw_tls_tell_plain(int fd);
 
 /* Sends nothing. Takes NULL. */
 void aw_tls_free(struct aw_tls *tls);
@@ -94,8 +99,8 @@ bool aw_tls_finish(struct aw_tls *tls);
 /* In words, with a remedy. Valid for the session's life. */
 const char *aw_tls_cause(const struct aw_tls *tls);
 
-/* The subject of the peer's certificate, once the handshake is done. */
-void aw_tls_peer(const struct aw_tls *tls, char name[AW_TLS_PEER_MAX]);
+/* The peer, once the handshake is done, with a reference for the caller. NULL: memory is out. */
+struct aw_tls_identity *aw_tls_identify(const struct aw_tls *tls);
 
 /* recv and send of a socket, through its session if there is one. */
 static inline ssize_t aw_tls_or_plain_recv(int fd, struct aw_tls *tls, void *buf, size_t len)
