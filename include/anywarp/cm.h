@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls that anywarp's librdmacm.so.1 has and rdma-core's has not (symbol version ANYWARP_1.0): a
- * connection over a TCP socket that is connected already (RFC 5044 7.1.3, delayed start-up), and a limit
- * for sleeps. A program that also runs over rdma-core's library finds the functions by dlsym(3).
+ * The calls that anywarp's librdmacm.so.1 has and rdma-core's has not (symbol versions ANYWARP_1.0 and 1.1): a
+ * connection over a TCP socket that is connected already (RFC 5044 7.1.3, delayed start-up), a limit for
+ * sleeps, and the peer whom TLS has proven (docs/tls.md). A program that also runs over rdma-core's library finds the functions by dlsym(3).
  */
 #ifndef ANYWARP_CM_H
 #define ANYWARP_CM_H
 
 #include <rdma/rdma_cma.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -69,6 +71,28 @@ int anywarp_cm_respond(struct rdma_cm_id *listen_id, int fd);
  * timeout_ns, the initial value, sets no limit.
  */
 void anywarp_sleep_limit(int64_t timeout_ns);
+
+/*
+ * The peer of id's connection, as its certificate has it: on the passive end from RDMA_CM_EVENT_CONNECT_REQUEST on, so
+ * that a program may decide by it, on the active end from RDMA_CM_EVENT_ESTABLISHED or CONNECT_RESPONSE on, and until
+ * rdma_destroy_id. The certificate has been verified: the name is one that --tls-name or a rule asks for.
+ *
+ * 1: TLS protects the connection; 0: it does not. -1 with errno: EINVAL (id is NULL, or a parent's before fork),
+ * ENOTCONN (there is no connection yet).
+ */
+int anywarp_cm_is_secure(struct rdma_cm_id *id);
+
+/*
+ * Copies the peer's certificate (X.509, as DER). Returns its length; with len 0 nothing is copied, and der may be NULL.
+ * -1 with errno: as above; ENODATA (no TLS), ERANGE (len is less than the length; nothing was copied).
+ */
+ssize_t anywarp_cm_peer_certificate(struct rdma_cm_id *id, void *der, size_t len);
+
+/*
+ * The same for the name, with its NUL: the DNS name of the certificate by which the peer was let in; where no name was
+ * asked for, the certificate's subject as in "/CN=two", which proves nothing beyond the CA's word. At most 256 bytes.
+ */
+ssize_t anywarp_cm_peer_name(struct rdma_cm_id *id, char *name, size_t len);
 
 #ifdef __cplusplus
 }

@@ -77,6 +77,7 @@ static void on_attached(struct aw_cm_id *cm, const struct aw_conn_info *info)
 
 		aw_address_copy(&cm->id.route.addr.src_storage,
 				(const struct sockaddr *)&info->local);
+		cm->identity = aw_tls_identity_get(info->identity);
 		aw_cm_id_enter(cm, AW_CM_CONNECTED);
 		if (ev)
 			aw_cm_event_describe(ev, &info->result);

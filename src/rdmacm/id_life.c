@@ -79,6 +79,7 @@ static void release(struct aw_cm_id *cm)
 	free(cm->ep_attr);
 	free(cm->ep_data);
 	free(cm->spare);
+	aw_tls_identity_put(cm->identity);
 	aw_cm_ud_free(cm);
 	free(cm);
 }

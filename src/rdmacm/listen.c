@@ -62,6 +62,9 @@ static struct aw_cm_id *make_id(struct aw_cm_id *listener, struct aw_conn *conn)
 	const struct aw_conn_info *info = aw_conn_info(conn);
 
 	aw_address_set_ends(&cm->id.route.addr, &info->local, &info->peer);
+	aw_lock(&cm->lock);
+	cm->identity = aw_tls_identity_get(info->identity);
+	aw_unlock(&cm->lock);
 	aw_cm_id_advance(cm, AW_CM_IDLE, AW_CM_REQUESTED);
 	return cm;
 }
