@@ -17,7 +17,7 @@ struct sheet_column {
 	bool is_rate; // the table has it where the sheet has rates
 };
 
-#define SHEET_COLUMNS_MAX 28
+#define SHEET_COLUMNS_MAX 29
 // Longer fields are cut.
 #define SHEET_FIELD_MAX 96
 

@@ -54,6 +54,7 @@ enum qp_column {
 	QP_PATH,
 	QP_LOCAL,
 	QP_PEER,
+	QP_IDENTITY,
 	QP_BYTES_OUT,
 	QP_BYTES_OUT_RATE,
 	QP_BYTES_IN,
@@ -86,6 +87,7 @@ static const struct sheet_column qp_columns[] = {
 	[QP_PATH] = { "path", "path", false },
 	[QP_LOCAL] = { "local", NULL, false },
 	[QP_PEER] = { "peer", "peer", false },
+	[QP_IDENTITY] = { "peer_identity", NULL, false },
 	[QP_BYTES_OUT] = { "bytes_out", "bytes out", true },
 	[QP_BYTES_OUT_RATE] = { "bytes_out_per_s", "bytes out/s", true, true },
 	[QP_BYTES_IN] = { "bytes_in", "bytes in", true },
@@ -287,6 +289,8 @@ static void add_qp(const struct visit *visit, const struct aw_stat_qp *qp)
 	strcpy(row.fields[QP_STATE], qp_state(qp));
 	strcpy(row.fields[QP_PATH], qp_path(qp));
 	print_ends(&row, visit, qp);
+	// The field's own NUL stays: a name that is longer, or is just being written, may have none there.
+	memcpy(row.fields[QP_IDENTITY], qp->identity, SHEET_FIELD_MAX - 1);
 	aw_sheet_put(&row, QP_BYTES_OUT, qp->count.out.bytes);
 	aw_sheet_put(&row, QP_BYTES_IN, qp->count.in.bytes);
 	aw_sheet_put(&row, QP_MESSAGES_OUT, qp->count.out.messages);

@@ -232,7 +232,7 @@ fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
 print("ready", flush=True)
 sys.stdin.read()
 """
-HEAD, ROW, ROWS = 65536, 128, 1 << 18
+HEAD, ROW, ROWS = 65536, 256, 1 << 18
 SIZE = HEAD + ROW * ROWS + (64 << 10) + (16 << 20)  # the ring of a capture lies behind the rows
 SEALS = 0x2 | 0x4  # shrink, grow
 
@@ -305,7 +305,7 @@ def test_the_fd_of_a_row_may_be_any():
 def qp_row(number, count):
     """A row as the layout has it: of a stream without a socket, whose peer is 192.0.2.N."""
     return struct.pack("=IIIIIiHHI16sQQQQQQQIIIIIHH", 2, number, 1 << 8, 0, 0, -1, 2, 7174, 1,
-                       bytes((192, 0, 2, number & 0xFF)), *[count] * 6, 0, 0, 0, 0, 0, 0, 0, 1)
+                       bytes((192, 0, 2, number & 0xFF)), *[count] * 6, 0, 0, 0, 0, 0, 0, 0, 1).ljust(ROW, b"\0")
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 400])

@@ -244,10 +244,12 @@ def test_stat_shows_the_path(start, port, files):
     server = start.server("ib_send_bw -R -F -D 20", port, prefix=words(files, NAME))
     start(f"ib_send_bw -R -F -D 20 -p {port} 127.0.0.1", prefix=words(files, NAME))
 
-    def paths():
+    def found():
         done = run_anywarp("stat", "--json", server.pid)
-        return re.findall(r'"path": ?"(\w+)"', json.dumps(json.loads(done.stdout))) if done.returncode == 0 else []
-    server.wait_until(lambda: "tls" in paths(), "path tls")
+        text = json.dumps(json.loads(done.stdout)) if done.returncode == 0 else ""
+        return re.findall(r'"path": ?"(\w+)"', text), re.findall(r'"peer_identity": ?"([^"]+)"', text)
+    server.wait_until(lambda: "tls" in found()[0], "path tls")
+    assert found() == (["tls"], [NAME])
 
 
 def test_renewed_files_are_read_without_a_restart(start, port, authority, tmp_path):

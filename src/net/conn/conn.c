@@ -352,6 +352,7 @@ static int attach(struct aw_conn *c, bool initiator, struct aw_uqp *qp, struct a
 		       on_off(r->host), on_off(r->large_fpdus));
 	to->peer = &c->info.peer;
 	to->tls = c->tls;
+	to->identity = c->info.identity;
 	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) == 0)
 		err = aw_uqp_attach_to(qp, to, &stream);
 	if (!err)

@@ -8,6 +8,7 @@
 #include "ring/lock.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 void aw_stat_write_qp(const struct aw_uqp *qp)
 {
@@ -81,6 +82,17 @@ void aw_stat_stream_begun(struct aw_uqp *qp, const struct sockaddr_storage *peer
 	aw_stat_set(&row->error, AW_OK);
 	aw_stat_set(&row->peer_error, AW_OK);
 	aw_stat_add(&row->streams, 1);
+}
+
+void aw_stat_write_identity(struct aw_uqp *qp, const char *name)
+{
+	uint64_t words[AW_STAT_NAME_LEN / 8] = { 0 };
+
+	if (!qp->stat)
+		return;
+	memcpy(words, name, strnlen(name, sizeof(words) - 1));
+	for (size_t i = 0; i < AW_STAT_NAME_LEN / 8; i++)
+		aw_stat_set64(&qp->stat->qp.identity[i], words[i]);
 }
 
 void aw_stat_stream_ended(struct aw_uqp *qp)

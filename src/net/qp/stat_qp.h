@@ -33,6 +33,9 @@ void aw_stat_write_path(const struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 /* begun: the QP has a socket. ended: its stream has ended in an error. gone: it has no socket any more. */
 void aw_stat_stream_begun(struct aw_uqp *qp, const struct sockaddr_storage *peer)
 	AW_REQUIRES(qp->lock);
+
+/* The peer's name, as TLS has proven it; "": no TLS. */
+void aw_stat_write_identity(struct aw_uqp *qp, const char *name) AW_REQUIRES(qp->lock);
 void aw_stat_stream_ended(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 void aw_stat_stream_gone(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 

@@ -303,6 +303,7 @@ struct aw_uqp_socket {
 	const struct sockaddr_storage *peer; /* NULL: asked of fd */
 	bool watched; /* fd is in the progress thread's epoll set (aw_watch_pass_fd) */
 	struct aw_tls *tls; /* its session, which the QP owns on success, too; or NULL */
+	const struct aw_tls_identity *identity; /* the session's peer; or NULL */
 };
 
 /*

@@ -24,6 +24,7 @@
 #include "net/qp/serving.h"
 #include "net/qp/stat_qp.h"
 #include "net/qp/varied.h"
+#include "net/tls/identity.h"
 #include "ring/lock.h"
 
 #include <errno.h>
@@ -133,6 +134,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	qp->liveness = (struct aw_liveness){ 0 };
 	qp->looked_pos = qp->quiet_pos = 0;
 	aw_stat_stream_begun(qp, &qp->watch->peer);
+	aw_stat_write_identity(qp, to->identity ? to->identity->name : "");
 	qp->core.acks = qp->by_rc && !qp->attr.uc;
 	/* A message of UC waits so briefly that what is behind it may wait as well. */
 	qp->core.keeps = qp->by_rc && qp->peer_keeps && !qp->attr.uc;

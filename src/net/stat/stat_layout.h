@@ -14,11 +14,12 @@
 
 #define AW_STAT_NAME "anywarp-stat"
 #define AW_STAT_MAGIC UINT64_C(0x5441545357594e41)
-#define AW_STAT_LAYOUT 5u /* a table with another layout is of another version and is not read */
+#define AW_STAT_LAYOUT 6u /* a table with another layout is of another version and is not read */
 /* Devices, QPs, CQs and listeners together. Objects beyond that have no row. */
 #define AW_STAT_ROWS (1u << 18)
 #define AW_STAT_HEAD_LEN 65536u /* the largest pages that Linux has; mostly a hole */
-#define AW_STAT_ROW_LEN 128u
+#define AW_STAT_ROW_LEN 256u
+#define AW_STAT_NAME_LEN 128u
 #define AW_STAT_RING_AT (AW_STAT_HEAD_LEN + (uint64_t)AW_STAT_ROWS * AW_STAT_ROW_LEN)
 #define AW_STAT_FILE_LEN (AW_STAT_RING_AT + AW_CAPTURE_LEN)
 
@@ -102,6 +103,8 @@ struct aw_stat_qp {
 	uint32_t crc_errors, terminates_sent, terminates_received;
 	uint16_t type; /* enum aw_stat_type */
 	uint16_t path; /* enum aw_stat_path */
+	/* the peer's name, as TLS has proven it, cut to what fits; zeroes behind it; all zero: none */
+	uint64_t identity[AW_STAT_NAME_LEN / 8];
 };
 
 struct aw_stat_cq {

@@ -21,11 +21,13 @@ static const char *text_of(const char *text)
  * A program with more rights than its user's takes no files from the environment. It must not go on without TLS either, where
  * its user has asked for it.
  */
-static bool is_withheld(const char *name, const char *harmless)
+static bool is_withheld(void)
 {
-	const char *text = text_of(getenv(name));
+	const char *mode = text_of(getenv("ANYWARP_TLS"));
+	const char *rules = text_of(getenv("ANYWARP_TLS_RULES"));
 
-	return text && strcmp(text, harmless) != 0 && !secure_getenv(name);
+	return (mode && strcmp(mode, "off") != 0 && !secure_getenv("ANYWARP_TLS")) ||
+	       (rules && !secure_getenv(AW_TLS_RULES_ENV));
 }
 
 static const char *mode_text(void)
@@ -65,7 +67,7 @@ static void read_environment(void)
 {
 	unsigned long word = AW_TLS_OFF;
 
-	if (is_withheld("ANYWARP_TLS", "off") || is_withheld(AW_TLS_RULES_ENV, "")) {
+	if (is_withheld()) {
 		aw_log(AW_LOG_ERROR,
 		       "ANYWARP_TLS or " AW_TLS_RULES_ENV
 		       " is set, and a program with more rights than "
