@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Checks what TLS needs where the environment requires it: OpenSSL, the files, and how long the certificate is valid.
+// Checks what TLS needs where the environment asks for it: OpenSSL, the files, whether they fit together and for how long the
+// certificates are valid, and the rules.
 #include "cli/doctor.h"
 
 #include "base/setting.h"
+#include "base/tls_rules.h"
+#include "cli/doctor_crypto.h"
 #include "cli/finding.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,81 +15,126 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CRYPTO_LIBRARY "libcrypto.so.3"
 #define SOON_DAYS 14 // before its certificate's end a user is warned
 #define FILE_COUNT 3
+#define RULES "ANYWARP_TLS_RULES"
 
 static const char *const variables[FILE_COUNT] = { "ANYWARP_TLS_CERT", "ANYWARP_TLS_KEY",
 						   "ANYWARP_TLS_CA" };
 
-// Of OpenSSL 3, whose headers anywarp is built without.
-struct crypto {
-	void *(*BIO_new_file)(const char *path, const char *mode);
-	int (*BIO_free)(void *bio);
-	void *(*PEM_read_bio_X509)(void *bio, void **cert, void *password, void *arg);
-	const void *(*X509_get0_notAfter)(const void *cert);
-	int (*ASN1_TIME_diff)(int *days, int *seconds, const void *from, const void *to);
-	void (*X509_free)(void *cert);
-};
-
-static bool find(void *library, const char *name, void *function)
+static const char *text_of(const char *variable)
 {
-	void *found = dlsym(library, name);
+	const char *text = getenv(variable);
 
-	memcpy(function, &found, sizeof(found));
-	return found;
+	return text && *text ? text : NULL;
 }
 
-static bool load(struct crypto *crypto)
+// Prints what is wrong with the certificates of a file. False: something is, or will soon be; *days is otherwise the least left.
+static bool check_dates(const struct aw_crypto *crypto, const char *file, const char *whose,
+			int *days)
 {
-	void *library = dlopen(CRYPTO_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	int left, before, i = 0;
 
-	return library && find(library, "BIO_new_file", &crypto->BIO_new_file) &&
-	       find(library, "BIO_free", &crypto->BIO_free) &&
-	       find(library, "PEM_read_bio_X509", &crypto->PEM_read_bio_X509) &&
-	       find(library, "X509_get0_notAfter", &crypto->X509_get0_notAfter) &&
-	       find(library, "ASN1_TIME_diff", &crypto->ASN1_TIME_diff) &&
-	       find(library, "X509_free", &crypto->X509_free);
+	*days = 0;
+	for (; aw_crypto_dates(crypto, file, i, &left, &before); i++) {
+		if (before > 0)
+			aw_finding_print(FINDING_FAIL, "TLS", "look at this host's clock",
+					 "the certificate in %s is not valid yet", file);
+		else if (left < 0)
+			aw_finding_print(FINDING_FAIL, "TLS", whose,
+					 "the certificate in %s has expired", file);
+		else if (left < SOON_DAYS)
+			aw_finding_print(FINDING_WARN, "TLS", "renew it",
+					 "the certificate in %s expires in %d days", file, left);
+		if (before > 0 || left < SOON_DAYS)
+			return false;
+		*days = i == 0 || left < *days ? left : *days;
+	}
+	return i > 0;
 }
 
-// False: the file has no certificate.
-static bool read_days_left(const struct crypto *crypto, const char *file, int *days, int *seconds)
+static bool check_key(const struct aw_crypto *crypto, const char *cert, const char *key)
 {
-	void *bio = crypto->BIO_new_file(file, "r");
-	void *cert = bio ? crypto->PEM_read_bio_X509(bio, NULL, NULL, NULL) : NULL;
-	bool read = cert && crypto->ASN1_TIME_diff(days, seconds, NULL,
-						   crypto->X509_get0_notAfter(cert)) == 1;
-
-	if (cert)
-		crypto->X509_free(cert);
-	if (bio)
-		crypto->BIO_free(bio);
-	return read;
+	switch (aw_crypto_key(crypto, cert, key)) {
+	case AW_CRYPTO_FITS:
+		return true;
+	case AW_CRYPTO_UNREADABLE:
+		aw_finding_print(FINDING_FAIL, "TLS",
+				 "name a PEM file with the key, without a passphrase",
+				 "ANYWARP_TLS_KEY: no key in %s", key);
+		return false;
+	case AW_CRYPTO_DIFFERS:
+		aw_finding_print(FINDING_FAIL, "TLS",
+				 "name the key with which the certificate was made",
+				 "the key in %s does not fit the certificate in %s", key, cert);
+		return false;
+	}
+	return false;
 }
 
-static void check_certificate(const char *file)
+// The CA of this end's certificate may be another than that of the peers'.
+static bool check_issuer(const struct aw_crypto *crypto, const char *cert, const char *ca)
 {
-	struct crypto crypto;
-	int days = 0, seconds = 0;
+	const char *why = aw_crypto_verify(crypto, cert, ca);
 
-	if (!load(&crypto))
+	if (why)
+		aw_finding_print(FINDING_WARN, "TLS",
+				 "name that ca by ANYWARP_TLS_CA, or by the peers' if theirs differs",
+				 "no ca in %s has issued the certificate in %s: %s", ca, cert, why);
+	return !why;
+}
+
+static const char *mode_text(enum aw_tls_mode mode)
+{
+	switch (mode) {
+	case AW_TLS_OFF:
+		return "off";
+	case AW_TLS_REQUIRE:
+		return "required";
+	case AW_TLS_OFFER:
+		return "offered";
+	}
+	return "unknown";
+}
+
+static void check_certificates(enum aw_tls_mode mode)
+{
+	const char *cert = getenv(variables[0]), *key = getenv(variables[1]);
+	const char *ca = getenv(variables[2]);
+	struct aw_crypto crypto;
+	int days = 0, ca_days = 0;
+	bool right;
+
+	if (!aw_crypto_load(&crypto)) {
 		aw_finding_print(FINDING_FAIL, "TLS", "install OpenSSL 3 (Debian: libssl3)",
-				 "there is no " CRYPTO_LIBRARY);
-	else if (!read_days_left(&crypto, file, &days, &seconds))
+				 "there is no " AW_CRYPTO_LIBRARY);
+		return;
+	}
+	if (!aw_crypto_has_certificate(&crypto, cert)) {
 		aw_finding_print(FINDING_FAIL, "TLS", "name a PEM file with this end's certificate",
-				 "ANYWARP_TLS_CERT: no certificate in %s", file);
-	else if (days < 0 || seconds < 0)
-		aw_finding_print(FINDING_FAIL, "TLS", "renew it: peers refuse it",
-				 "the certificate in %s has expired", file);
-	else if (days < SOON_DAYS)
-		aw_finding_print(FINDING_WARN, "TLS", "renew it",
-				 "the certificate in %s expires in %d days", file, days);
-	else
+				 "ANYWARP_TLS_CERT: no certificate in %s", cert);
+		return;
+	}
+	if (!aw_crypto_has_certificate(&crypto, ca)) {
+		aw_finding_print(FINDING_FAIL, "TLS", "name a PEM file with the ca's certificate",
+				 "ANYWARP_TLS_CA: no certificate in %s", ca);
+		return;
+	}
+	right = check_dates(&crypto, cert, "renew it: peers refuse it", &days);
+	right = check_dates(&crypto, ca, "renew it: it makes every peer's certificate wrong",
+			    &ca_days) &&
+		right;
+	right = check_key(&crypto, cert, key) && right;
+	// Of one that has expired its issuer is not the point.
+	if (right)
+		right = check_issuer(&crypto, cert, ca);
+	if (right)
 		aw_finding_print(
 			FINDING_OK, "TLS", NULL,
-			"required; the certificate in %s is valid for %d days more; records are "
+			"%s%s; the certificate in %s is valid for %d days more; records are "
 			"made in user space",
-			file, days);
+			mode_text(mode), text_of(RULES) ? " where no rule matches" : "", cert,
+			days);
 }
 
 static bool check_files(void)
@@ -111,21 +158,61 @@ static bool check_files(void)
 	return right;
 }
 
+static void check_lines(const struct aw_tls_rules *rules, const char *file)
+{
+	bool right = true;
+
+	for (size_t i = 0; i < aw_tls_rules_count(rules); i++) {
+		const struct aw_tls_rule *rule = aw_tls_rules_at(rules, i);
+
+		if (aw_tls_rules_is_hidden(rules, i)) {
+			aw_finding_print(FINDING_WARN, "TLS rules",
+					 "delete the line, or move it up",
+					 "%s: line %u decides nothing: an earlier one matches all that "
+					 "it does",
+					 file, rule->line);
+			right = false;
+		}
+	}
+	if (right)
+		aw_finding_print(FINDING_OK, "TLS rules", NULL, "%s: %zu rules", file,
+				 aw_tls_rules_count(rules));
+}
+
+static void check_rules(void)
+{
+	const char *file = text_of(RULES);
+	char why[AW_TLS_RULES_WHY_MAX];
+	struct aw_tls_rules *rules;
+
+	if (!file)
+		return;
+	if (!aw_tls_rules_read(file, &rules, why)) {
+		aw_finding_print(FINDING_FAIL, "TLS rules",
+				 "mend the line: nothing connects until then", "%s", why);
+		return;
+	}
+	check_lines(rules, file);
+	aw_tls_rules_put(rules);
+}
+
 void aw_doctor_tls(void)
 {
-	unsigned long word = 0;
+	unsigned long word = AW_TLS_OFF;
 
 	(void)aw_setting_parse(AW_SETTING_TLS, getenv("ANYWARP_TLS"), &word);
-	if (word == 1 && check_files())
-		check_certificate(getenv("ANYWARP_TLS_CERT"));
-	if (word == 1 && getenv("ANYWARP_TLS_KEYLOG") && *getenv("ANYWARP_TLS_KEYLOG"))
-		aw_finding_print(FINDING_WARN, "TLS", "unset ANYWARP_TLS_KEYLOG",
-				 "the keys of every connection are written to %s",
-				 getenv("ANYWARP_TLS_KEYLOG"));
-	if (word == 1)
+	check_rules();
+	if (word != AW_TLS_OFF || text_of(RULES)) {
+		if (check_files())
+			check_certificates((enum aw_tls_mode)word);
+		if (text_of("ANYWARP_TLS_KEYLOG"))
+			aw_finding_print(FINDING_WARN, "TLS", "unset ANYWARP_TLS_KEYLOG",
+					 "the keys of every connection are written to %s",
+					 getenv("ANYWARP_TLS_KEYLOG"));
 		return;
+	}
 	for (int i = 0; i < FILE_COUNT; i++)
-		if (getenv(variables[i]) && *getenv(variables[i]))
+		if (text_of(variables[i]))
 			aw_finding_print(FINDING_FAIL, "TLS",
 					 "set ANYWARP_TLS=require, or unset it",
 					 "%s is set without ANYWARP_TLS: nothing connects",

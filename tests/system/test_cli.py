@@ -184,7 +184,7 @@ WRONG = [
     ("ANYWARP_SOCKETS_RECORD", "is 'bad': it must be on or off"),
     ("ANYWARP_SOCKETS_PAIR_MS", "is 'bad': it must be a number from 0 to 60000"),
     ("ANYWARP_VARY", "is 'bad': it must be a number from 0 to 4294967295"),
-    ("ANYWARP_TLS", "is 'bad': it must be off or require"),
+    ("ANYWARP_TLS", "is 'bad': it must be off, require or offer"),
 ]
 
 

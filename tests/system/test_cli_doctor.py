@@ -44,6 +44,22 @@ def test_doctor_tells_of_tls(tmp_path):
     assert returned == 0 and lines[0].startswith("warn") and re.search("expires in [23] days", lines[0])
     returned, lines = found(authority.issue("old", ADDRESSES, days=-1))
     assert returned == 1 and lines[0].startswith("fail") and "has expired; remedy: renew it: peers refuse it" in lines[0]
+    other = authority.issue("other", ADDRESSES, days=90)
+    returned, lines = found(right._replace(key=other.key))
+    assert returned == 1 and f"the key in {other.key} does not fit the certificate in {right.cert}" in lines[0]
+    returned, lines = found(right._replace(key=right.cert))
+    assert returned == 1 and f"ANYWARP_TLS_KEY: no key in {right.cert}" in lines[-1]
+    stranger = Authority(tmp_path / "stranger")
+    _, lines = found(right._replace(ca=stranger.cert))
+    assert lines[0].startswith("warn")
+    assert f"no ca in {stranger.cert} has issued the certificate in {right.cert}: unable to get local issuer certificate" in lines[0]
+    returned, lines = found(right._replace(ca=right.key))
+    assert returned == 1 and "ANYWARP_TLS_CA: no certificate in " in lines[0]
+    late = stranger.issue("late", ADDRESSES, days=3)
+    _, lines = found(right._replace(ca=late.cert))
+    assert lines[0].startswith("warn") and f"the certificate in {late.cert} expires in" in lines[0]
+    returned, lines = found(right, ANYWARP_TLS="offer")
+    assert returned == 0 and " offered; the certificate in " in lines[0]
     returned, lines = found(right, ANYWARP_TLS_KEY="/nowhere")
     assert returned == 1 and "ANYWARP_TLS_KEY: No such file or directory" in lines[0]
     returned, lines = found(right, ANYWARP_TLS_CERT=str(right.key))
@@ -53,6 +69,25 @@ def test_doctor_tells_of_tls(tmp_path):
     right.key.chmod(0o644)
     returned, lines = found(right)
     assert returned == 0 and any(line.startswith("warn") and "for others than its owner" in line for line in lines)
+
+
+def test_doctor_checks_each_rule_for_tls(tmp_path):
+    files = Authority(tmp_path / "authority").issue("here", ADDRESSES, days=90)
+    rules = tmp_path / "rules"
+
+    def found(text):
+        rules.write_text(text)
+        told = anywarp("doctor", **{**variables(files), "ANYWARP_TLS": "", "ANYWARP_TLS_RULES": str(rules)})
+        return told.returncode, [line for line in told.stdout.splitlines() if "TLS rules" in line or line[6:].startswith("TLS ")]
+    returned, lines = found("require remote=192.0.2.0/24 name=a.example\n\noff\n")
+    assert returned == 0 and len(lines) == 2 and f"{rules}: 2 rules" in lines[0] and "off where no rule matches; the certificate" in lines[1]
+    returned, lines = found("off\n# a comment\nrequire remote=192.0.2.7/24\n")
+    assert returned == 1 and lines[0].startswith("fail") and f"{rules}: line 3: '192.0.2.7/24': remote has bits set beyond" in lines[0]
+    returned, lines = found("off remote=192.0.2.0/24\nrequire remote=192.0.2.7\n")
+    assert returned == 0 and lines[0].startswith("warn") and f"{rules}: line 2 decides nothing: an earlier one matches all" in lines[0]
+    rules.unlink()
+    told = anywarp("doctor", **{**variables(files), "ANYWARP_TLS_RULES": str(rules)})
+    assert told.returncode == 1 and f"{rules}: No such file or directory: it must be a readable text" in told.stdout
 
 
 def test_doctor_tells_of_sockets():

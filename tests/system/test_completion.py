@@ -140,7 +140,7 @@ def test_options(offers, name):
     ("anywarp sockets --log ", {"error", "warn", "info", "debug"}),
     ("anywarp run --log info --persona ", {"iwarp", "roce"}),
     ("anywarp run --host-path ", {"auto", "on", "off"}),
-    ("anywarp run --tls ", {"off", "require"}),
+    ("anywarp run --tls ", {"off", "offer", "require"}),
     ("anywarp sockets --rule ", {"on", "auto", "off", "rsockets"}),
     ("anywarp check --device ", {"anywarp", "system"}),
     ("anywarp check --halt --persona ", {"iwarp", "roce"}),
