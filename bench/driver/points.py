@@ -79,7 +79,7 @@ GROUPS = {
     "host-rate": Group("Two ends on one host, through memory: message rate", "bytes", ("rate", "cpu_per_million")),
     "tls-latency": Group("Under TLS, beside plain TLS over TCP: half a round trip", "bytes", ("latency", "latency_p99")),
     "tls-bandwidth": Group("Under TLS, beside plain TLS over TCP: bandwidth, one way", "bytes", ("bandwidth", "cpu_per_gb")),
-    "tls-connect": Group("Under TLS, beside plain TLS over TCP: connection set-up, a full handshake", "connections",
+    "tls-connect": Group("Under TLS, beside plain TLS over TCP: connection set-up; plain TLS has full handshakes, anywarp resumes", "connections",
                          ("first_octet", "connect", "connects_per_second", "cpu_per_connection")),
     "engines": Group("As a transfer engine: 8 QPs, batches of 16, both ends polling", "bytes",
                      ("bandwidth", "cpu_per_gb")),

@@ -139,11 +139,12 @@ struct aw_tls *tls_peer_connect(const int fd[2], struct tls_sealer *sealer)
 {
 	struct sockaddr_in peer = { .sin_family = AF_INET,
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct aw_tls_want want = { .mode = AW_TLS_REQUIRE };
 	enum aw_tls_io io = AW_TLS_MORE;
 	SSL *ssl = SSL_new(client);
 	struct aw_tls *tls;
 
-	FUZZ_CHECK(aw_tls_create(fd[1], (struct sockaddr *)&peer, true, &tls) == 0);
+	FUZZ_CHECK(aw_tls_create(fd[1], (struct sockaddr *)&peer, true, &want, &tls) == 0);
 	FUZZ_CHECK(SSL_set_fd(ssl, fd[0]) == 1);
 	SSL_set_connect_state(ssl);
 	for (int i = 0; i < STEPS_MAX && io == AW_TLS_MORE; i++) {

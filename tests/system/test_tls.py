@@ -218,24 +218,33 @@ def test_the_wire_shows_nothing(start, port, files, secured):
 CRC = 0x40  # RFC 5044 7.1: the second flag of a frame
 
 
-def reply_flags(port, files, flags):
-    """The flags of the Reply to a Request of revision 1 with these, by a peer of our own."""
+def client_context(files):
+    """Of a peer of our own."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_cert_chain(files.cert, files.key)
     context.load_verify_locations(files.ca)
     context.set_alpn_protocols(["anywarp-mpa"])
-    with context.wrap_socket(socket.create_connection(("127.0.0.1", port), SECONDS_MAX), server_hostname=NAME) as peer:
-        peer.sendall(b"MPA ID Req Frame" + bytes([flags, 1, 0, 0]))
-        reply = peer.recv(20)
+    return context
+
+
+def connected(context, port, session=None):
+    return context.wrap_socket(socket.create_connection(("127.0.0.1", port), SECONDS_MAX), server_hostname=NAME, session=session)
+
+
+def ask(peer, flags=0):
+    """The Reply to a Request of revision 1 with these flags."""
+    peer.sendall(b"MPA ID Req Frame" + bytes([flags, 1, 0, 0]))
+    reply = peer.recv(20)
     assert reply[:16] == b"MPA ID Rep Frame"
-    return reply[16]
+    return reply
 
 
 @pytest.mark.parametrize("policy, asked, agreed", [("", 0, 0), ("", CRC, CRC), ("crc=on", 0, CRC), ("crc=off", 0, 0), ("crc=off", CRC, CRC),
                                                    ("markers=off", 0, 0)])
 def test_a_crc_only_where_one_end_asks_for_it(start, port, files, policy, asked, agreed):
     start.server("rping -s -P -a 127.0.0.1 -C 3", port, prefix=[*words(files), f"ANYWARP_MPA={policy}"])
-    assert reply_flags(port, files, asked) & CRC == agreed
+    with connected(client_context(files), port) as peer:
+        assert ask(peer, asked)[16] & CRC == agreed
 
 
 # --- while it runs
@@ -276,6 +285,37 @@ def test_renewed_files_are_read_without_a_restart(start, port, authority, tmp_pa
     assert ping().count("ping data: ") == 3
     own.key.write_text("half of a k")
     assert ping().count("ping data: ") == 3
+
+
+def test_a_process_that_connects_again_resumes_its_session(start, port, files):
+    worker = conftest.BUILD / "bench" / "bench-verbs"
+    prefix = [*words(files), "ANYWARP_LOG=info"]
+    server = start(f"{worker} server 127.0.0.1 {port}", prefix=prefix)
+    server.wait_output("ready")
+    client = start(f"{worker} client 127.0.0.1 {port} connect count=20", prefix=prefix)
+    assert client.wait_exit() == 0 and server.wait_exit() == 0
+    for end in (client, server):
+        secured = [line.endswith(" resumed") for line in end.output().splitlines() if "connection secured" in line]
+        assert secured == [False] + [True] * 20
+
+
+def test_a_ticket_does_not_outlive_the_files_it_was_made_under(port, start, authority, tmp_path):
+    """By a peer of our own. The CA that has issued the client's certificate is the CA no more: no ticket lets it in."""
+    files, other = authority.issue("ticket", f"DNS:{NAME},{ADDRESSES}"), Authority(tmp_path / "other")
+    own = files._replace(ca=tmp_path / "own-ca.pem")
+    own.ca.write_bytes(files.ca.read_bytes())
+    start.server("rping -s -P -a 127.0.0.1 -C 3", port, prefix=words(own))
+    context = client_context(files)
+    with connected(context, port) as peer:
+        assert ask(peer) and not peer.session_reused
+        session = peer.session
+    with connected(context, port, session) as peer:
+        assert ask(peer) and peer.session_reused
+        session = peer.session
+    own.ca.write_bytes(other.cert.read_bytes())
+    with connected(context, port, session) as peer, pytest.raises(ssl.SSLError, match="UNKNOWN_CA"):
+        assert not peer.session_reused
+        ask(peer)
 
 
 def libraries_of(pid):

@@ -15,6 +15,7 @@ struct aw_bounds aw_bounds = {
 	.post_wait_ms = AW_RC_POST_WAIT_MS,
 	.yield_ms = AW_RC_YIELD_MS,
 	.timewait_ms = AW_TIMEWAIT_MS,
+	.tls_records_max = AW_TLS_RECORDS_MAX,
 };
 
 uint32_t aw_bounds_files(uint32_t part, uint32_t holders)

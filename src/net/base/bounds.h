@@ -61,6 +61,9 @@
 /* The least time from DISCONNECTED to TIMEWAIT_EXIT, about as long as InfiniBand's timewait. */
 #define AW_TIMEWAIT_MS 2000
 
+/* Records of TLS under one set of keys; RFC 8446 5.5 allows AES-GCM 2^24.5 of them, which are at least 256 GiB in full ones. */
+#define AW_TLS_RECORDS_MAX (1u << 24)
+
 struct aw_bounds {
 	_Atomic uint32_t startup_ms; /* AW_CONN_STARTUP_MS */
 	_Atomic uint32_t wait_ms; /* AW_CONN_WAIT_MS */
@@ -72,6 +75,7 @@ struct aw_bounds {
 	_Atomic uint32_t post_wait_ms; /* AW_RC_POST_WAIT_MS */
 	_Atomic uint32_t yield_ms; /* AW_RC_YIELD_MS */
 	_Atomic uint32_t timewait_ms; /* AW_TIMEWAIT_MS */
+	_Atomic uint32_t tls_records_max; /* AW_TLS_RECORDS_MAX */
 };
 
 extern struct aw_bounds aw_bounds;

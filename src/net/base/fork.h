@@ -40,6 +40,7 @@ enum aw_fork_rank {
 	AW_FORK_TURNS, /* net/conn/order.c */
 	AW_FORK_TLS, /* net/tls/context.c */
 	AW_FORK_TLS_RULES, /* net/tls/want.c */
+	AW_FORK_TLS_TICKETS, /* net/tls/resume.c */
 	AW_FORK_PORT, /* verbs/port_watch.c */
 	AW_FORK_ENGINE,
 	AW_FORK_SHARED_OBJECTS,

@@ -12,9 +12,9 @@
 static void log_secured(const struct aw_conn *c, bool accepts) AW_REQUIRES(c->lock)
 {
 	if (aw_log_level() >= AW_LOG_INFO)
-		aw_log(AW_LOG_INFO, "connection secured by tls peer %s as %s certificate %s",
+		aw_log(AW_LOG_INFO, "connection secured by tls peer %s as %s certificate %s%s",
 		       aw_addr_text(&c->info.peer).text, accepts ? "responder" : "initiator",
-		       c->info.identity->name);
+		       c->info.identity->name, aw_tls_is_resumed(c->tls) ? " resumed" : "");
 }
 
 int aw_conn_handshake(struct aw_conn *c, bool accepts, enum aw_tls_io *io)

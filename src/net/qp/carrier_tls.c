@@ -24,7 +24,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#define GATHER_BYTES 16384 /* RFC 8446 5.1: a record's most */
+#define GATHER_BYTES AW_TLS_RECORD_MAX
 #define FILLS_MAX 16 /* of a stage in a turn: more than a turn's reads bring */
 
 /* A piece in the batch's own arena stays mapped and unchanged, so it is not copied before it is sealed. */

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "net/base/fork.h"
 #include "net/tls/keylog.h"
+#include "net/tls/resume.h"
 #include "net/tls/stamp.h"
 #include "net/tls/tls.h"
 #include "net/tls/want.h"
@@ -63,7 +64,7 @@ static int check_hello(SSL *ssl, int *alert, void *arg)
 }
 
 /*
- * TLS 1.3 alone, both ends with certificates. No tickets: a session begins anew, with the certificates of now. A session
+ * TLS 1.3 alone, both ends with certificates. A session
  * keeps its two buffers of a record each: OpenSSL would take them from the heap and give them back for every record, and
  * the C library then has the kernel map and unmap that memory all the time.
  */
@@ -77,9 +78,8 @@ static bool set_rules(SSL_CTX *ctx)
 	o->SSL_CTX_set_client_hello_cb(ctx, check_hello, NULL);
 	aw_tls_keylog_use(ctx);
 	o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_READ_AHEAD, 1, NULL);
-	o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_SESS_CACHE_MODE, 0, NULL);
 	return o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION, NULL) == 1 &&
-	       o->SSL_CTX_set_num_tickets(ctx, 0) == 1 &&
+	       aw_tls_resume_prepare(ctx) &&
 	       o->SSL_CTX_set_alpn_protos(ctx, alpn, sizeof(alpn) - 1) == 0;
 }
 

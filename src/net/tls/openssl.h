@@ -17,6 +17,8 @@ typedef struct ssl_st SSL;
 typedef struct ssl_ctx_st SSL_CTX;
 typedef struct ssl_method_st SSL_METHOD;
 typedef struct ssl_cipher_st SSL_CIPHER;
+typedef struct ssl_session_st SSL_SESSION;
+typedef struct asn1_string_st ASN1_TIME;
 typedef struct bio_st BIO;
 typedef struct bio_method_st BIO_METHOD;
 typedef struct x509_st X509;
@@ -38,6 +40,13 @@ enum {
 	SSL_CTRL_SET_SESS_CACHE_MODE = 44,
 	SSL_CTRL_SET_TLSEXT_HOSTNAME = 55,
 	SSL_CTRL_SET_MIN_PROTO_VERSION = 123,
+	SSL_SESS_CACHE_CLIENT = 0x0001,
+	SSL_SESS_CACHE_NO_INTERNAL = 0x0300,
+	SSL_TICKET_SUCCESS = 5,
+	SSL_TICKET_SUCCESS_RENEW = 6,
+	SSL_TICKET_RETURN_IGNORE_RENEW = 2,
+	SSL_TICKET_RETURN_USE_RENEW = 4,
+	SSL_KEY_UPDATE_NOT_REQUESTED = 0,
 	SSL_CLIENT_HELLO_SUCCESS = 1,
 	SSL_CLIENT_HELLO_ERROR = 0,
 	SSL_TLSEXT_ERR_OK = 0,

@@ -13,6 +13,10 @@ typedef int aw_ssl_alpn_fn(SSL *ssl, const unsigned char **out, unsigned char *o
 			   const unsigned char *in, unsigned int inlen, void *arg);
 typedef int aw_ssl_hello_fn(SSL *ssl, int *alert, void *arg);
 typedef void aw_ssl_keylog_fn(const SSL *ssl, const char *line);
+typedef int aw_ssl_new_session_fn(SSL *ssl, SSL_SESSION *session);
+typedef int aw_ssl_make_ticket_fn(SSL *ssl, void *arg);
+typedef int aw_ssl_read_ticket_fn(SSL *ssl, SSL_SESSION *session, const unsigned char *key_name,
+				  size_t key_name_len, int status, void *arg);
 typedef int aw_bio_write_fn(BIO *bio, const char *from, int len);
 typedef int aw_bio_read_fn(BIO *bio, char *to, int len);
 typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
@@ -33,6 +37,20 @@ typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
 	F(void, SSL_CTX_set_verify, (SSL_CTX *ctx, int mode, aw_ssl_verify_fn *fn)) \
 	F(void, SSL_CTX_set_default_passwd_cb, (SSL_CTX *ctx, aw_ssl_password_fn *fn)) \
 	F(int, SSL_CTX_set_num_tickets, (SSL_CTX *ctx, size_t count)) \
+	F(int, SSL_CTX_set_session_ticket_cb, (SSL_CTX *ctx, aw_ssl_make_ticket_fn *make, aw_ssl_read_ticket_fn *read, void *arg)) \
+	F(int, SSL_CTX_set_session_id_context, (SSL_CTX *ctx, const unsigned char *id, unsigned int len)) \
+	F(void, SSL_CTX_sess_set_new_cb, (SSL_CTX *ctx, aw_ssl_new_session_fn *fn)) \
+	F(long, SSL_CTX_set_timeout, (SSL_CTX *ctx, long seconds)) \
+	F(int, SSL_CTX_set_ex_data, (SSL_CTX *ctx, int index, void *data)) \
+	F(void *, SSL_CTX_get_ex_data, (const SSL_CTX *ctx, int index)) \
+	F(SSL_CTX *, SSL_get_SSL_CTX, (const SSL *ssl)) \
+	F(int, SSL_set_ex_data, (SSL *ssl, int index, void *data)) \
+	F(void *, SSL_get_ex_data, (const SSL *ssl, int index)) \
+	F(int, SSL_set_session, (SSL *ssl, SSL_SESSION *session)) \
+	F(int, SSL_session_reused, (const SSL *ssl)) \
+	F(void, SSL_SESSION_free, (SSL_SESSION *session)) \
+	F(X509 *, SSL_SESSION_get0_peer, (SSL_SESSION *session)) \
+	F(int, SSL_key_update, (SSL *ssl, int type)) \
 	F(int, SSL_CTX_set_alpn_protos, (SSL_CTX *ctx, const unsigned char *protos, unsigned int len)) \
 	F(void, SSL_CTX_set_alpn_select_cb, (SSL_CTX *ctx, aw_ssl_alpn_fn *fn, void *arg)) \
 	F(void, SSL_CTX_set_client_hello_cb, (SSL_CTX *ctx, aw_ssl_hello_fn *fn, void *arg)) \
@@ -51,7 +69,6 @@ typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
 	F(long, SSL_ctrl, (SSL *ssl, int cmd, long num, void *ptr)) \
 	F(int, SSL_set1_host, (SSL *ssl, const char *name)) \
 	F(int, SSL_add1_host, (SSL *ssl, const char *name)) \
-	F(const char *, SSL_get0_peername, (SSL *ssl)) \
 	F(void, SSL_set_hostflags, (SSL *ssl, unsigned int flags)) \
 	F(X509_VERIFY_PARAM *, SSL_get0_param, (SSL *ssl)) \
 	F(long, SSL_get_verify_result, (const SSL *ssl)) \
@@ -59,6 +76,12 @@ typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
 	F(const SSL_CIPHER *, SSL_get_current_cipher, (const SSL *ssl)) \
 	F(const char *, SSL_CIPHER_get_name, (const SSL_CIPHER *cipher)) \
 	F(X509 *, SSL_get1_peer_certificate, (const SSL *ssl)) \
+	F(const ASN1_TIME *, X509_get0_notBefore, (const X509 *cert)) \
+	F(const ASN1_TIME *, X509_get0_notAfter, (const X509 *cert)) \
+	F(int, X509_cmp_current_time, (const ASN1_TIME *time)) \
+	F(int, X509_check_host, (X509 *cert, const char *name, size_t len, unsigned int flags, char **found)) \
+	F(int, X509_check_ip, (X509 *cert, const unsigned char *ip, size_t len, unsigned int flags)) \
+	F(void, CRYPTO_free, (void *ptr, const char *file, int line)) \
 	F(int, X509_VERIFY_PARAM_set1_ip, (X509_VERIFY_PARAM *param, const unsigned char *ip, size_t len)) \
 	F(const char *, X509_verify_cert_error_string, (long result)) \
 	F(X509_NAME *, X509_get_subject_name, (const X509 *cert)) \

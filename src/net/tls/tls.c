@@ -5,12 +5,14 @@
 #include "net/tls/tls.h"
 
 #include "base/log.h"
+#include "net/base/bounds.h"
 #include "net/tls/cause.h"
 #include "net/tls/context.h"
+#include "net/tls/expect.h"
+#include "net/tls/resume.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -26,7 +28,7 @@ struct aw_tls {
 	SSL *ssl;
 	int fd;
 	bool accepts;
-	uint32_t rule_line; /* of the rule whose names the peer needs one of; 0: none */
+	struct aw_tls_expect expect;
 
 	bool secured; /* the handshake is done */
 	bool has_input; /* the last read returned bytes, so there may be more */
@@ -38,6 +40,7 @@ struct aw_tls {
 	/* Records that the socket has not taken yet; NULL: none. */
 	uint8_t *out; /* AW_TLS_OUT_MAX bytes */
 	size_t out_sent, out_len;
+	uint32_t records; /* that this end has made under its keys */
 	size_t owed; /* bytes of the caller that are in them, and were not reported as sent */
 
 	/* Why the session is over. */
@@ -169,64 +172,6 @@ static bool set_bio(struct aw_tls *tls)
 	return true;
 }
 
-/* The certificate has to have the address that this end connects to. */
-static bool expect_address(struct aw_tls *tls, const struct sockaddr *peer)
-{
-	X509_VERIFY_PARAM *param = o->SSL_get0_param(tls->ssl);
-	const struct sockaddr_in *v4 = (const void *)peer;
-	const struct sockaddr_in6 *v6 = (const void *)peer;
-	const uint8_t *octets = (const uint8_t *)&v4->sin_addr;
-	size_t len = sizeof(v4->sin_addr);
-
-	if (peer->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
-		octets = &v6->sin6_addr.s6_addr[12];
-	} else if (peer->sa_family == AF_INET6) {
-		octets = v6->sin6_addr.s6_addr;
-		len = sizeof(v6->sin6_addr);
-	}
-	return o->X509_VERIFY_PARAM_set1_ip(param, octets, len) == 1;
-}
-
-/*
- * A peer with one of the names, which stand in a row, is let in. "*.example.org" is ".example.org" to OpenSSL, for which the
- * flag has it stand for one label.
- */
-static bool expect_names(struct aw_tls *tls, const char *name, uint32_t count)
-{
-	const char *asked = NULL;
-	bool right = true;
-
-	o->SSL_set_hostflags(tls->ssl, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT |
-					       X509_CHECK_FLAG_SINGLE_LABEL_SUBDOMAINS);
-	for (uint32_t i = 0; i < count && right; i++, name += strlen(name) + 1) {
-		const char *at = *name == '*' ? name + 1 : name;
-
-		if (!asked && at == name)
-			asked = name;
-		right = i == 0 ? o->SSL_set1_host(tls->ssl, at) == 1
-			       : o->SSL_add1_host(tls->ssl, at) == 1;
-	}
-	if (!right || tls->accepts || !asked)
-		return right;
-	return o->SSL_ctrl(tls->ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
-			   (void *)(uintptr_t)asked) == 1;
-}
-
-/* A peer that has connected comes from any address: without a name each one of the CA is let in. */
-static bool expect_peer(struct aw_tls *tls, const struct sockaddr *peer,
-			const struct aw_tls_want *want)
-{
-	const char *name = aw_tls_settings()->name;
-
-	if (want->rule && want->rule->name_count > 0) {
-		tls->rule_line = want->rule->line;
-		return expect_names(tls, want->rule->names, want->rule->name_count);
-	}
-	if (name)
-		return expect_names(tls, name, 1);
-	return tls->accepts || expect_address(tls, peer);
-}
-
 static struct aw_tls *create(SSL_CTX *ctx, int fd, bool accepts)
 {
 	struct aw_tls *tls = calloc(1, sizeof(*tls));
@@ -256,12 +201,14 @@ int aw_tls_create(int fd, const struct sockaddr *peer, bool accepts, const struc
 	o->ERR_clear_error();
 	tls = create(ctx, fd, accepts);
 	o->SSL_CTX_free(ctx);
-	if (tls && !expect_peer(tls, peer, want)) {
-		aw_tls_free(tls);
-		tls = NULL;
-	}
 	if (!tls)
 		return ENOMEM;
+	aw_tls_expect_init(&tls->expect, peer, accepts, want);
+	if (!aw_tls_expect_set(&tls->expect, tls->ssl, accepts)) {
+		aw_tls_free(tls);
+		return ENOMEM;
+	}
+	aw_tls_resume_begin(tls->ssl, &tls->expect, accepts);
 	if (accepts)
 		o->SSL_set_accept_state(tls->ssl);
 	else
@@ -332,7 +279,7 @@ static void fail(struct aw_tls *tls)
 		.verify = o->SSL_get_verify_result(tls->ssl),
 		.first = tls->first,
 		.first_len = tls->first_len,
-		.rule_line = tls->rule_line,
+		.rule_line = tls->expect.rule_line,
 	};
 
 	end.verify_text = o->X509_verify_cert_error_string(end.verify);
@@ -440,6 +387,16 @@ ssize_t aw_tls_send_sealed(struct aw_tls *tls)
 	return (ssize_t)sent;
 }
 
+/* RFC 8446 5.5: keys are for so many records. The message that changes them leaves before the next record. */
+static void count_records(struct aw_tls *tls, size_t sealed)
+{
+	uint32_t most = atomic_load_explicit(&aw_bounds.tls_records_max, memory_order_relaxed);
+
+	tls->records += (uint32_t)((sealed + AW_TLS_RECORD_MAX - 1) / AW_TLS_RECORD_MAX);
+	if (tls->records >= most && o->SSL_key_update(tls->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
+		tls->records = 0;
+}
+
 ssize_t aw_tls_seal(struct aw_tls *tls, const void *buf, size_t len)
 {
 	size_t room = AW_TLS_SEND_MAX - tls->owed;
@@ -465,6 +422,7 @@ ssize_t aw_tls_seal(struct aw_tls *tls, const void *buf, size_t len)
 		return -1;
 	}
 	tls->owed += (size_t)n;
+	count_records(tls, (size_t)n);
 	return n;
 }
 
@@ -503,6 +461,11 @@ bool aw_tls_finish(struct aw_tls *tls)
 	return tls->err || aw_tls_flush(tls);
 }
 
+bool aw_tls_is_resumed(const struct aw_tls *tls)
+{
+	return o->SSL_session_reused(tls->ssl) == 1;
+}
+
 const char *aw_tls_cause(const struct aw_tls *tls)
 {
 	return tls->cause;
@@ -511,7 +474,6 @@ const char *aw_tls_cause(const struct aw_tls *tls)
 struct aw_tls_identity *aw_tls_identify(const struct aw_tls *tls)
 {
 	X509 *cert = o->SSL_get1_peer_certificate(tls->ssl);
-	const char *matched = o->SSL_get0_peername(tls->ssl);
 	int len = cert ? o->i2d_X509(cert, NULL) : 0;
 	struct aw_tls_identity *identity = len > 0 ? malloc(sizeof(*identity) + (size_t)len) : NULL;
 
@@ -521,11 +483,7 @@ struct aw_tls_identity *aw_tls_identify(const struct aw_tls *tls)
 		atomic_init(&identity->refs, 1);
 		identity->der_len = (size_t)len;
 		(void)o->i2d_X509(cert, &to);
-		if (matched)
-			snprintf(identity->name, sizeof(identity->name), "%s", matched);
-		else
-			o->X509_NAME_oneline(o->X509_get_subject_name(cert), identity->name,
-					     sizeof(identity->name));
+		aw_tls_expect_name(&tls->expect, cert, identity->name, sizeof(identity->name));
 	}
 	o->X509_free(cert);
 	return identity;

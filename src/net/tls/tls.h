@@ -22,6 +22,7 @@
  * has none for MPA, so the name says whose it is.
  */
 #define AW_TLS_ALPN "anywarp-mpa"
+#define AW_TLS_RECORD_MAX 16384u /* bytes in a record (RFC 8446 5.1) */
 #define AW_TLS_SEND_MAX (64u * 1024) /* bytes that become records before the socket is asked */
 /* Bytes of records that wait for the socket: a full send, and what the handshake or a key update adds. */
 #define AW_TLS_OUT_MAX (AW_TLS_SEND_MAX + 32u * 1024)
@@ -101,6 +102,9 @@ const char *aw_tls_cause(const struct aw_tls *tls);
 
 /* The peer, once the handshake is done, with a reference for the caller. NULL: memory is out. */
 struct aw_tls_identity *aw_tls_identify(const struct aw_tls *tls);
+
+/* True when the session goes on from an earlier one with the peer (net/tls/resume.h). */
+bool aw_tls_is_resumed(const struct aw_tls *tls);
 
 /* recv and send of a socket, through its session if there is one. */
 static inline ssize_t aw_tls_or_plain_recv(int fd, struct aw_tls *tls, void *buf, size_t len)

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Two sessions over sockets between which the test reads the records: how they leave, when keys change, and what resumes.
+// The certificates are made by the openssl command.
+#include "net/tls/tls.h"
+
+#include "net/base/bounds.h"
+#include "net/tls/context.h"
+#include "net/tls/expect.h"
+#include "net/tls/identity.h"
+#include "net/tls/resume.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define HEADER 5 /* of a record (RFC 8446 5.1) */
+#define KEY_UPDATE (5 + 1 + 16) /* the record of one: the message, its type, and the AEAD's tag */
+#define NAME "cluster"
+
+static char folder[] = "/tmp/anywarp-unit-tls-XXXXXX";
+
+static const char make_files[] =
+	"cd %s && exec 2>&1 >log && key='-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes' && "
+	"openssl req -x509 $key -days 2 -subj /CN=ca -keyout ca.key -out ca.pem && "
+	"printf 'subjectAltName=DNS:" NAME "\\n' >ext && "
+	"openssl req -new $key -subj /CN=own -keyout own.key -out own.csr && "
+	"for days in 2 -1; do openssl x509 -req -in own.csr -CA ca.pem -CAkey ca.key -CAcreateserial "
+	"-days $days -extfile ext -out own$days.pem || exit 1; done";
+
+static char *path_of(const char *name)
+{
+	static char paths[4][64];
+	static unsigned int next;
+	char *path = paths[next++ % 4];
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
+	return path;
+}
+
+static int make_certificates(void **state)
+{
+	char command[1024];
+
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(command, sizeof(command), make_files, folder);
+	setenv("ANYWARP_TLS", "require", 1);
+	setenv("ANYWARP_TLS_CERT", path_of("own2.pem"), 1);
+	setenv("ANYWARP_TLS_KEY", path_of("own.key"), 1);
+	setenv("ANYWARP_TLS_CA", path_of("ca.pem"), 1);
+	setenv("ANYWARP_TLS_NAME", NAME, 1);
+	return system(command);
+}
+
+static int remove_certificates(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	return system(command);
+}
+
+/* The ends of one connection. The test passes on what they send: wire[i] is the other end of the socket of end i. */
+struct link {
+	struct aw_tls *ends[2];
+	int fds[2], wire[2];
+	size_t hello; /* bytes of the first flight */
+	const char *cause; /* why one of them has failed, or NULL */
+};
+
+static size_t pass_on(struct link *link, int from)
+{
+	static char octets[1 << 20];
+	ssize_t n = recv(link->wire[from], octets, sizeof(octets), MSG_DONTWAIT);
+
+	if (n <= 0)
+		return 0;
+	assert_int_equal(send(link->wire[!from], octets, (size_t)n, 0), n);
+	return (size_t)n;
+}
+
+/* rules: of the end that connects, and of the one that accepts, or NULL. */
+static struct link connect_by(in_port_t port, const struct aw_tls_rule *connects,
+			      const struct aw_tls_rule *accepts)
+{
+	const struct aw_tls_want wants[] = { { .mode = AW_TLS_REQUIRE, .rule = connects },
+					     { .mode = AW_TLS_REQUIRE, .rule = accepts } };
+	struct sockaddr_in peer = { .sin_family = AF_INET,
+				    .sin_port = htons(port),
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	bool done[2] = { false, false };
+	struct link link = { .hello = 0 };
+
+	for (int i = 0; i < 2; i++) {
+		int pair[2];
+
+		assert_return_code(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair),
+				   errno);
+		link.fds[i] = pair[0];
+		link.wire[i] = pair[1];
+		assert_int_equal(aw_tls_create(pair[0], (struct sockaddr *)&peer, i == 1, &wants[i],
+					       &link.ends[i]),
+				 0);
+	}
+	for (int round = 0; round < 10 && !(done[0] && done[1]); round++) {
+		for (int i = 0; i < 2; i++) {
+			enum aw_tls_io io = done[i] ? AW_TLS_DONE : aw_tls_handshake(link.ends[i]);
+
+			if (io == AW_TLS_FAILED) {
+				link.cause = aw_tls_cause(link.ends[i]);
+				return link;
+			}
+			done[i] = io == AW_TLS_DONE;
+			size_t passed = pass_on(&link, i);
+
+			if (!link.hello)
+				link.hello = passed;
+		}
+	}
+	assert_true(done[0] && done[1]);
+	return link;
+}
+
+static struct link connect_to(in_port_t port)
+{
+	struct link link = connect_by(port, NULL, NULL);
+
+	assert_null(link.cause);
+	return link;
+}
+
+/* In order: OpenSSL resumes no session that was cut off. */
+static void end_link(struct link *link)
+{
+	for (int i = 0; i < 2; i++) {
+		(void)aw_tls_finish(link->ends[i]);
+		aw_tls_free(link->ends[i]);
+		close(link->fds[i]);
+		close(link->wire[i]);
+	}
+}
+
+/* The initiator reads what the responder has sent behind its handshake: a ticket, and no bytes. */
+static void read_ticket(struct link *link)
+{
+	char octet;
+
+	aw_tls_begin_turn(link->ends[0]);
+	assert_int_equal(aw_tls_recv(link->ends[0], &octet, 1), -1);
+	assert_int_equal(errno, EAGAIN);
+}
+
+/* Sends one record, and returns how many records that made on the wire that change keys; the peer reads the rest. */
+static unsigned int send_record(struct link *link, int from)
+{
+	char sent[100], got[sizeof(sent)], octets[4096];
+	unsigned int updates = 0;
+	ssize_t n;
+
+	memset(sent, 'a' + from, sizeof(sent));
+	assert_int_equal(aw_tls_send(link->ends[from], sent, sizeof(sent)), sizeof(sent));
+	n = recv(link->wire[from], octets, sizeof(octets), MSG_DONTWAIT);
+	assert_true(n > 0);
+	for (ssize_t at = 0; at < n;) {
+		size_t len = (size_t)(uint8_t)octets[at + 3] << 8 | (uint8_t)octets[at + 4];
+
+		updates += len == KEY_UPDATE;
+		at += HEADER + (ssize_t)len;
+	}
+	assert_int_equal(send(link->wire[!from], octets, (size_t)n, 0), n);
+	aw_tls_begin_turn(link->ends[!from]);
+	assert_int_equal(aw_tls_recv(link->ends[!from], got, sizeof(got)), sizeof(got));
+	assert_memory_equal(got, sent, sizeof(sent));
+	return updates;
+}
+
+static void seal__changes_keys_behind_the_bound(void **state)
+{
+	struct link link = connect_to(1);
+
+	(void)state;
+	atomic_store(&aw_bounds.tls_records_max, 3);
+	for (int turn = 0; turn < 4; turn++) {
+		for (int from = 0; from < 2; from++) {
+			assert_int_equal(send_record(&link, from), turn > 0);
+			assert_int_equal(send_record(&link, from), 0);
+			assert_int_equal(send_record(&link, from), 0);
+		}
+	}
+	atomic_store(&aw_bounds.tls_records_max, AW_TLS_RECORDS_MAX);
+	end_link(&link);
+}
+
+static void seal__takes_what_leaves_at_once(void **state)
+{
+	static char octets[AW_TLS_SEND_MAX + 1];
+	struct link link = connect_to(1);
+	struct aw_tls *tls = link.ends[0];
+
+	(void)state;
+	assert_int_equal(aw_tls_send_sealed(tls), 0);
+	assert_int_equal(aw_tls_seal(tls, octets, 1), 1);
+	assert_int_equal(aw_tls_seal(tls, octets, sizeof(octets)), AW_TLS_SEND_MAX - 1);
+	assert_int_equal(aw_tls_seal(tls, octets, 1), 0);
+	assert_int_equal(aw_tls_send_sealed(tls), AW_TLS_SEND_MAX);
+	assert_int_equal(aw_tls_send_sealed(tls), 0);
+	assert_int_equal(aw_tls_seal(tls, octets, sizeof(octets)), AW_TLS_SEND_MAX);
+	end_link(&link);
+}
+
+static void send_sealed__tells_of_bytes_once_their_records_have_left(void **state)
+{
+	static char octets[AW_TLS_SEND_MAX];
+	struct link link = connect_to(1);
+	struct aw_tls *tls = link.ends[0];
+	ssize_t n;
+
+	(void)state;
+	do {
+		assert_int_equal(aw_tls_seal(tls, octets, sizeof(octets)), sizeof(octets));
+		n = aw_tls_send_sealed(tls);
+	} while (n == sizeof(octets));
+	assert_int_equal(n, -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_true(aw_tls_has_output(tls));
+	while (aw_tls_has_output(tls)) {
+		while (recv(link.wire[0], (char[65536]){ 0 }, 65536, MSG_DONTWAIT) > 0)
+			;
+		n = aw_tls_send_sealed(tls);
+	}
+	assert_int_equal(n, sizeof(octets));
+	end_link(&link);
+}
+
+static void handshake__resumes_by_a_ticket_that_is_used_once(void **state)
+{
+	unsigned int before = aw_tls_resume_count();
+	struct link first = connect_to(2), second, third;
+
+	(void)state;
+	read_ticket(&first);
+	assert_int_equal(aw_tls_resume_count(), before + 1);
+	second = connect_to(2);
+	third = connect_to(2);
+	for (int i = 0; i < 2; i++) {
+		struct aw_tls_identity *identity = aw_tls_identify(second.ends[i]);
+
+		assert_false(aw_tls_is_resumed(first.ends[i]));
+		assert_true(aw_tls_is_resumed(second.ends[i]));
+		assert_false(aw_tls_is_resumed(third.ends[i]));
+		assert_string_equal(identity->name, NAME);
+		aw_tls_identity_put(identity);
+	}
+	read_ticket(&second);
+	assert_int_equal(aw_tls_resume_count(), before + 1);
+	end_link(&first);
+	end_link(&second);
+	end_link(&third);
+}
+
+/* The files are written anew, as they were: what a ticket of before stands for is not looked up there. */
+static void handshake__resumes_nothing_behind_a_renewal(void **state)
+{
+	struct link link = connect_to(3);
+	size_t full = link.hello;
+	char command[128];
+
+	(void)state;
+	read_ticket(&link);
+	end_link(&link);
+	snprintf(command, sizeof(command), "cd %s && cp ca.pem new.pem && mv new.pem ca.pem",
+		 folder);
+	assert_int_equal(system(command), 0);
+	link = connect_to(3);
+	assert_false(aw_tls_is_resumed(link.ends[0]) || aw_tls_is_resumed(link.ends[1]));
+	assert_int_equal(link.hello, full); /* no ticket was offered */
+	end_link(&link);
+}
+
+static void resume__keeps_so_many_tickets(void **state)
+{
+	(void)state;
+	for (in_port_t i = 0; i <= AW_TLS_TICKETS_MAX; i++) {
+		struct link link = connect_to(100 + i);
+
+		read_ticket(&link);
+		end_link(&link);
+		assert_true(aw_tls_resume_count() <= AW_TLS_TICKETS_MAX);
+	}
+	assert_int_equal(aw_tls_resume_count(), AW_TLS_TICKETS_MAX);
+}
+
+static const X509 *certificate(SSL_CTX *ctx)
+{
+	X509 *(*get)(const SSL_CTX *ctx);
+	void *found = dlsym(dlopen(AW_OPENSSL_LIBRARY, RTLD_NOW), "SSL_CTX_get0_certificate");
+
+	memcpy(&get, &found, sizeof(get));
+	return get(ctx);
+}
+
+static bool holds(const char *names, uint32_t count, bool by_address, const X509 *cert)
+{
+	struct aw_tls_expect expect = { .peer.ss_family = AF_INET,
+					.names = names,
+					.name_count = count,
+					.by_address = by_address };
+
+	return aw_tls_expect_holds(&expect, cert);
+}
+
+static void expect__looks_at_the_certificate_again(void **state)
+{
+	struct aw_tls_settings settings = { .cert = path_of("own2.pem"),
+					    .key = path_of("own.key"),
+					    .ca = path_of("ca.pem") };
+	char why[AW_TLS_CONTEXT_WHY_MAX];
+	SSL_CTX *ctx;
+
+	(void)state;
+	assert_false(holds(NULL, 0, false, NULL));
+	assert_true(aw_tls_context_make(&settings, &ctx, why));
+	assert_true(holds(NULL, 0, false, certificate(ctx)));
+	assert_false(holds(NULL, 0, true, certificate(ctx)));
+	assert_true(holds(NAME, 1, false, certificate(ctx)));
+	assert_true(holds("own\0" NAME, 2, false, certificate(ctx)));
+	assert_false(holds("own\0*." NAME, 2, false, certificate(ctx)));
+	aw_openssl.SSL_CTX_free(ctx);
+	settings.cert = path_of("own-1.pem");
+	assert_true(aw_tls_context_make(&settings, &ctx, why));
+	assert_false(holds(NAME, 1, false, certificate(ctx)));
+	aw_openssl.SSL_CTX_free(ctx);
+}
+
+/* At either end: the ticket is passed over, and a full handshake keeps the peer out. */
+static void handshake__resumes_no_session_of_a_peer_that_a_rule_keeps_out(void **state)
+{
+	const struct aw_tls_rule lets_in = { .names = NAME, .name_count = 1, .line = 1 };
+	const struct aw_tls_rule keeps_out = { .names = "other", .name_count = 1, .line = 1 };
+
+	(void)state;
+	for (int end = 0; end < 2; end++) {
+		struct link link = connect_by(4, &lets_in, &lets_in);
+
+		assert_null(link.cause);
+		read_ticket(&link);
+		end_link(&link);
+		link = connect_by(4, &lets_in, &lets_in);
+		assert_null(link.cause);
+		assert_true(aw_tls_is_resumed(link.ends[0]) && aw_tls_is_resumed(link.ends[1]));
+		read_ticket(&link);
+		end_link(&link);
+		link = connect_by(4, end == 0 ? &keeps_out : &lets_in,
+				  end == 1 ? &keeps_out : &lets_in);
+		assert_non_null(link.cause);
+		end_link(&link);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(seal__changes_keys_behind_the_bound),
+		cmocka_unit_test(seal__takes_what_leaves_at_once),
+		cmocka_unit_test(send_sealed__tells_of_bytes_once_their_records_have_left),
+		cmocka_unit_test(handshake__resumes_by_a_ticket_that_is_used_once),
+		cmocka_unit_test(handshake__resumes_nothing_behind_a_renewal),
+		cmocka_unit_test(resume__keeps_so_many_tickets),
+		cmocka_unit_test(expect__looks_at_the_certificate_again),
+		cmocka_unit_test(handshake__resumes_no_session_of_a_peer_that_a_rule_keeps_out),
+	};
+
+	return cmocka_run_group_tests(tests, make_certificates, remove_certificates);
+}
