@@ -115,7 +115,8 @@ size_t aw_protect_count(void)
 
 size_t aw_protect_add(char **env)
 {
-	memcpy(env, kept, kept_count * sizeof(*env));
+	for (size_t i = 0; i < kept_count; i++)
+		env[i] = kept[i];
 	return kept_count;
 }
 
