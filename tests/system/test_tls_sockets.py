@@ -419,6 +419,16 @@ def test_a_word_that_asks_for_something_else_starts_nothing(files, word):
     assert "ANYWARP_TLS must be off or require for a sockets program" in done.stderr
 
 
+@pytest.mark.skipif(bool(conftest.SANITIZER), reason="the sanitizer's library has to come first")
+@pytest.mark.parametrize("word", ["", "off", "require"])
+def test_rules_for_tls_start_nothing(files, word):
+    """They may leave a peer without."""
+    env = {**os.environ, **variables(files), "ANYWARP_TLS": word, "ANYWARP_TLS_RULES": "/dev/null", "LD_PRELOAD": str(LIBRARY)}
+    done = subprocess.run(["echo", "ran"], env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (125, "")
+    assert "ANYWARP_TLS_RULES must be unset for a sockets program" in done.stderr
+
+
 # --- the command
 
 def command(files, *more):

@@ -71,8 +71,12 @@ static bool keep_variables(void)
 const char *aw_protect_begin(void)
 {
 	const char *text = secure_getenv(aw_setting_name(AW_SETTING_TLS));
+	const char *rules = secure_getenv("ANYWARP_TLS_RULES");
 
-	if (!aw_setting_wants_tls())
+	/* Records know neither an offer nor rules that leave a peer without. */
+	if (rules && *rules)
+		return "ANYWARP_TLS_RULES must be unset for a sockets program";
+	if (!text || !*text || strcmp(text, "off") == 0)
 		return NULL;
 	if (strcmp(text, "require") != 0)
 		return "ANYWARP_TLS must be off or require for a sockets program";
