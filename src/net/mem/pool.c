@@ -37,7 +37,7 @@ static unsigned int batches_kept AW_GUARDED_BY(lock), batches_out AW_GUARDED_BY(
 /* Threads have a lane each; beyond LANES some share one. */
 static struct aw_lane {
 	alignas(CACHE_LINE) struct aw_stage *_Atomic stage; /* a large one or NULL */
-	struct aw_batch *_Atomic batch; /* its own, BATCH_OUT while that is in use, NULL: it has none */
+	struct aw_batch *_Atomic batch; /* its own; BATCH_OUT: in use; NULL: there is none */
 } lanes[LANES];
 #define BATCH_OUT ((struct aw_batch *)(void *)lanes) /* the address of no batch */
 static _Atomic unsigned int threads;

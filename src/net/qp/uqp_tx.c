@@ -49,8 +49,8 @@ static bool fill(struct aw_uqp *qp, struct aw_batch *batch) AW_REQUIRES(qp->lock
 
 	look_at_path(qp);
 	while (more)
-		more = aw_tx_next(&qp->core, &out) == AW_TX_FPDU &&
-		       out.octets < AW_BATCH_BYTES && !aw_tx_is_idle(&qp->core);
+		more = aw_tx_next(&qp->core, &out) == AW_TX_FPDU && out.octets < AW_BATCH_BYTES &&
+		       !aw_tx_is_idle(&qp->core);
 	qp->touched |= qp->core.tx_used;
 	batch->iov_count = out.iov_count;
 	if (out.iov_count > 0 && aw_capture_is_asked(qp))
