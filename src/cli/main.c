@@ -68,7 +68,8 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	static char output[16384]; // a help text whole: the reason why it cannot be written is then fflush's
+	static char output
+		[16384]; // a help text whole: the reason why it cannot be written is then fflush's
 	int status;
 
 	if (!isatty(STDOUT_FILENO))

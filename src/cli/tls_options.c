@@ -13,7 +13,7 @@
 
 #define RULES "ANYWARP_TLS_RULES"
 
-enum kind {
+enum tls_value {
 	FILE_READ,
 	NAME,
 	FILE_WRITTEN,
@@ -22,7 +22,7 @@ enum kind {
 
 static const struct {
 	const char *option, *variable;
-	enum kind kind;
+	enum tls_value kind;
 } files[] = {
 	{ "--tls-cert", "ANYWARP_TLS_CERT", FILE_READ },
 	{ "--tls-key", "ANYWARP_TLS_KEY", FILE_READ },
@@ -64,7 +64,8 @@ static enum launch_option set_file(const char *who, size_t of, const char *file)
 static enum launch_option set_written(const char *who, size_t of, const char *file)
 {
 	char folder[PATH_MAX], path[2 * PATH_MAX];
-	int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+	int fd =
+		open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
 
 	if (fd < 0 || !getcwd(folder, sizeof(folder))) {
 		fprintf(stderr, "%s: %s: cannot write '%s': %s\n", who, files[of].option, file,

@@ -44,8 +44,9 @@ int aw_tls_keylog_begin(void)
 		*file = '\0';
 	} else {
 		aw_log(AW_LOG_ERROR,
-		       AW_TLS_KEYLOG_ENV ": the keys of every connection are written to %s: whoever "
-					 "has it reads them all; unset it but for a search for a fault",
+		       AW_TLS_KEYLOG_ENV
+		       ": the keys of every connection are written to %s, and by "
+		       "them a capture can be read; unset it but for a search for a fault",
 		       file);
 	}
 	if (fd >= 0)

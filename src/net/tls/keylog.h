@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The key log that ANYWARP_TLS_KEYLOG names: the secrets of each session, in the format of NSS that Wireshark reads. Whoever has the
-// file and a capture reads all that went over the wire, so it is for a test or a search for a fault alone.
+// The key log that ANYWARP_TLS_KEYLOG names: the secrets of each session, in the format of NSS that Wireshark reads. With it and a
+// capture anybody reads all that went over the wire, so it is for a test or a search for a fault alone.
 #ifndef NET_TLS_KEYLOG_H
 #define NET_TLS_KEYLOG_H
 

@@ -30,8 +30,8 @@ static bool is_openssls(const void *function)
 {
 	Dl_info in;
 
-	return dladdr(function, &in) != 0 && (strstr(in.dli_fname, "/libcrypto.so.3") ||
-					      strstr(in.dli_fname, "/libssl.so.3"));
+	return dladdr(function, &in) != 0 &&
+	       (strstr(in.dli_fname, "/libcrypto.so.3") || strstr(in.dli_fname, "/libssl.so.3"));
 }
 
 /*
