@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Runs each test in the personas it names, and leaves a row for each in build/*/ecosystem for table.py:
 the marks `program(NAME)` and `personas(NAME, ...)` say where it belongs. ctest sets ANYWARP_BUILD, and ANYWARP_TEST_HOSTS=2
-for the clients of the tests to be on a second host, ANYWARP_TEST_CHECKED=1 for all programs to run under `anywarp check`."""
+for the clients of the tests to be on a second host, ANYWARP_TEST_CHECKED=1 for all programs to run under `anywarp check`,
+ANYWARP_TEST_TLS=1 for them to require mutual TLS."""
 
 import json
 import os
@@ -11,10 +12,11 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path += [str(ROOT / "tools" / "lib"), str(ROOT / "tests" / "programs")]
+sys.path += [str(ROOT / folder) for folder in ("tools/lib", "tests/programs", "tests/system")]
 sys.dont_write_bytecode = True
 
 import beds  # noqa: E402
+import certificates  # noqa: E402
 import failures  # noqa: E402
 import hosts  # noqa: E402
 import scene as scenes  # noqa: E402
@@ -30,6 +32,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "program(name): the table's row")
     config.addinivalue_line("markers", "personas(name, ...): where it runs; both if not said")
     config.addinivalue_line("markers", "reports(rule, ...): what `anywarp check` rightly says of its programs, besides risks")
+    config.addinivalue_line("markers", "datagrams: has some, which TLS refuses")
     config.addinivalue_line("markers", "one_host: nothing in it has two ends")
     config.addinivalue_line("markers", "fails_between_hosts(reason): it passes within one host alone")
 
@@ -47,11 +50,17 @@ def pytest_generate_tests(metafunc):
     metafunc.parametrize("persona", [each for each in named if wanted in (None, each)])
 
 
+def leave_out(config, items, mark):
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker(mark)])
+    items[:] = [item for item in items if not item.get_closest_marker(mark)]
+
+
 def pytest_collection_modifyitems(config, items):
+    if scenes.TLS:
+        leave_out(config, items, "datagrams")
     if not TWO_HOSTS:
         return
-    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("one_host")])
-    items[:] = [item for item in items if not item.get_closest_marker("one_host")]
+    leave_out(config, items, "one_host")
     for item in items:
         mark = item.get_closest_marker("fails_between_hosts")
         if mark:
@@ -85,9 +94,19 @@ def judge_reports(request, made):
     assert not new, json.dumps(new, indent=1)
 
 
+@pytest.fixture(scope="session")
+def tls(tmp_path_factory):
+    """What `anywarp run` is told: one certificate for all hosts, by a name that it has."""
+    if not scenes.TLS:
+        return []
+    files = certificates.Authority(tmp_path_factory.mktemp("authorities") / "ca").issue("cluster")
+    return ["--tls", "require", "--tls-cert", str(files.cert), "--tls-key", str(files.key), "--tls-ca", str(files.ca),
+            "--tls-name", "cluster", "--log", "info"]
+
+
 @pytest.fixture
-def scene(persona, tmp_path, request, far):
-    made = scenes.Scene(persona, BUILD, tmp_path, far)
+def scene(persona, tmp_path, request, far, tls):
+    made = scenes.Scene(persona, BUILD, tmp_path, far, tls)
     request.node.told = made.report
     yield made
     made.close()
@@ -115,7 +134,7 @@ def row(item, persona, report):
 
 
 def pytest_sessionfinish(session):
-    if OUTCOMES and not scenes.CHECKED and not session.config.getoption("collectonly"):
+    if OUTCOMES and not scenes.CHECKED and not scenes.TLS and not session.config.getoption("collectonly"):
         folder = BUILD / "ecosystem"
         folder.mkdir(exist_ok=True)
         name = pathlib.Path(session.config.args[0].split("::")[0]).stem + "_two_hosts" * TWO_HOSTS

@@ -21,6 +21,8 @@ import tap
 
 HERE = pathlib.Path(__file__).resolve().parent
 CHECKED = os.environ.get("ANYWARP_TEST_CHECKED") == "1"  # every program runs under `anywarp check`
+TLS = os.environ.get("ANYWARP_TEST_TLS") == "1"  # and none connects without mutual TLS
+SECURED = "connection secured by tls peer "  # the log has it once for each end
 SECONDS_MAX = program.SECONDS_MAX * (4 if CHECKED else 1)
 PERSONAS = ("iwarp", "roce")
 
@@ -84,8 +86,9 @@ class Wire:
 class Scene:
     """One test's: everything it starts ends with it."""
 
-    def __init__(self, persona, build, folder, far=None):
-        self.persona, self.folder, self.far = persona, folder, far
+    def __init__(self, persona, build, folder, far=None, tls=()):
+        """tls: the options by which `anywarp run` requires it."""
+        self.persona, self.folder, self.far, self.tls = persona, folder, far, list(tls)
         self.build = build
         self.anywarp = str(build / "bin" / "anywarp")
         self.address = os.environ["ANYWARP_TEST_NET"]
@@ -103,7 +106,7 @@ class Scene:
 
     def prefix(self, *options):
         """What a user writes before a program; the iwarp persona needs no word."""
-        chosen = [] if self.persona == "iwarp" else ["--persona", self.persona]
+        chosen = self.tls + ([] if self.persona == "iwarp" else ["--persona", self.persona])
         if not CHECKED:
             return [self.anywarp, "run", *chosen, *options, "--"]
         self.reports.append(self.folder / f"reports-{len(self.reports)}.json")
@@ -166,10 +169,19 @@ class Scene:
 
     def carried(self, connections=1, octets=0):
         """That the programs' octets really went over iWARP. Those that go through memory are on no wire."""
-        assert self.wire.connections() >= connections, "too few connections over iWARP"
+        if self.tls:
+            self.secured(connections)
+        else:
+            assert self.wire.connections() >= connections, "too few connections over iWARP"
         if os.environ["ANYWARP_HOST_PATH"] != "off" and not self.far:
             return
         assert self.wire.octets() >= octets, f"only {self.wire.octets()} octets went over the wire"
+
+    def secured(self, connections):
+        """That both ends of so many connections have proven who they are, and that no MPA Request was on the wire in the clear."""
+        told = sum(each.output().count(SECURED) for each in self.programs)
+        assert told >= 2 * connections, f"{told} ends of connections were secured"
+        assert self.wire.connections() == 0, "a connection without TLS"
 
     def carried_datagrams(self, least):
         assert self.wire.datagrams() >= least, f"only {self.wire.datagrams()} datagrams were sent"

@@ -85,6 +85,7 @@ def test_unreliable(scene, line):
 @only_roce
 @pytest.mark.parametrize("line", ["ib_send_lat -c UD -s 64 -n 200", "ib_send_bw -c UD -s 1024 -n 200"])
 @pytest.mark.reports("overlap", "leak")
+@pytest.mark.datagrams
 def test_datagrams(scene, line):
     judge(line, perftest(scene, line))
     scene.carried_datagrams(200)
@@ -129,6 +130,7 @@ def test_qperf(scene, test):
 @by_lid
 @pytest.mark.parametrize("test", ["ud_lat", "-m 1K ud_bw", "-m 1K ud_bi_bw"])
 @pytest.mark.reports("overlap", "qp-destroyed", "wakeup-lost", "leak")
+@pytest.mark.datagrams
 def test_qperf_datagrams(scene, test):
     """Without -m the bandwidth tests send 2 KiB, whatever the MTU is: as on an adapter, whose active MTU
     is 1024 where the Ethernet's is 1500."""
@@ -141,6 +143,7 @@ def test_qperf_datagrams(scene, test):
 @by_lid
 @pytest.mark.parametrize("test", ["ud_bw", "ud_bi_bw"])
 @pytest.mark.reports("overlap", "qp-destroyed", "wakeup-lost", "leak")
+@pytest.mark.datagrams
 def test_qperf_datagrams_in_jumbo_frames(scene, test):
     with scene.jumbo_frames():
         qperf(scene, test)

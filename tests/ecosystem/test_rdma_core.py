@@ -83,6 +83,7 @@ def test_rstream(scene):
 
 
 @in_rsockets
+@pytest.mark.datagrams
 def test_udpong(scene):
     port = scene.port()
     scene.start(f"udpong -b {scene.address} -p {port} -T e")
@@ -163,6 +164,7 @@ def test_xsrq_pingpong(scene, options):
 @only_roce
 @pytest.mark.parametrize("options", ["", "-e", "-s 1024 -n 200"])
 @pytest.mark.reports("overlap", "wakeup-lost")
+@pytest.mark.datagrams
 def test_ud_pingpong(scene, options):
     port = scene.port()
     server = scene.server(f"ibv_ud_pingpong -g 0 -c {options} -p {port}", port)
@@ -174,6 +176,7 @@ def test_ud_pingpong(scene, options):
 @in_datagrams
 @only_roce
 @pytest.mark.reports("overlap")
+@pytest.mark.datagrams
 def test_udaddy(scene):
     server = scene.start(f"udaddy -b {scene.address} -c 3 -C 20")
     server.wait_until(lambda: "udaddy: starting server" in server.output(), "its first line")
@@ -186,6 +189,7 @@ def test_udaddy(scene):
 @in_datagrams
 @only_roce
 @pytest.mark.reports("overlap", "qp-destroyed")
+@pytest.mark.datagrams
 def test_mckey(scene):
     receiver = scene.start(f"mckey -m 224.0.9.9 -b {scene.address} -c 2 -C 10")
     receiver.wait_output("joined dgid")

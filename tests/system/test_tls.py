@@ -63,7 +63,8 @@ def test_rping_by_the_addresses_in_the_certificates(start, port, files, address)
         assert re.search(r"qp 0x\w+ path tls\n", output) and "path memory" not in output
 
 
-@pytest.mark.parametrize("program", ["ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_send_lat -e", "ib_write_bw -q 4", "ib_send_bw -b"])
+@pytest.mark.parametrize("program", ["ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_read_lat", "ib_send_lat -e", "ib_write_bw -q 4",
+                                     "ib_send_bw -b"])
 def test_perftest_by_rdma_cm(start, port, files, program):
     _, client = pair(start, port, f"{program} -R -F -s 65536 -n {COUNT}", words(files, NAME))
     assert table(client.output())[65536][0] in (COUNT, 2 * COUNT, 4 * COUNT)
