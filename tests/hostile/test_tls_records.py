@@ -120,7 +120,7 @@ def test_what_a_peer_may_send_beside_data(victim, make, cut):
 
 
 def test_a_server_may_send_tickets(victim):
-    """The victim takes none: each of its sessions begins with certificates."""
+    """Between the handshake and data, and more than one."""
     with TlsServer.connected(victim) as peer:
         first = receives(peer, 1)
         sealer = peer.sock.sealer()
