@@ -83,6 +83,16 @@ static size_t tx_fill(struct awk_qp *qp, u8 *octets)
 	return len;
 }
 
+void awk_stream_posted(struct awk_qp *qp)
+{
+	awk_qp_kick(qp);
+}
+
+void awk_tx_answer(struct tasklet_struct *tasklet)
+{
+	KSHIM_CHECK(!tasklet);
+}
+
 bool awk_tx_run(struct awk_qp *qp, unsigned int batches)
 {
 	struct awk_stream *s = qp->stream;
@@ -125,6 +135,10 @@ bool awk_lost_look(struct awk_qp *qp)
 }
 
 void awk_pool_warm(void)
+{
+}
+
+void awk_pool_grow(void)
 {
 }
 

@@ -86,15 +86,8 @@ static void notify_srq(struct ib_srq *srq)
 		srq->event_handler(&event, srq->srq_context);
 }
 
-void awk_qp_unlock(struct awk_qp *qp)
+static void notify(struct awk_qp *qp, u32 due)
 {
-	u32 due;
-
-	end_overflowed(qp);
-	due = take_due(qp);
-	spin_unlock_bh(&qp->lock);
-	if (!due)
-		return;
 	notify_cq(qp->send_cq, due & AWK_DUE_SEND_CQ, due & AWK_DUE_SEND_OVERFLOW);
 	notify_cq(qp->recv_cq, due & AWK_DUE_RECV_CQ, due & AWK_DUE_RECV_OVERFLOW);
 	if (due & AWK_DUE_FATAL)
@@ -107,4 +100,41 @@ void awk_qp_unlock(struct awk_qp *qp)
 		notify_qp(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 	if (due & AWK_DUE_SRQ_LIMIT)
 		notify_srq(&qp->srq->base);
+}
+
+/* The softirq that a handler raises runs as softirqs are enabled again, without waking ksoftirqd. */
+static void unlock_and_notify(struct awk_qp *qp, u32 due)
+{
+	spin_unlock(&qp->lock);
+	if (due)
+		notify(qp, due);
+	local_bh_enable();
+}
+
+void awk_qp_unlock(struct awk_qp *qp)
+{
+	end_overflowed(qp);
+	unlock_and_notify(qp, take_due(qp));
+}
+
+/* ib_core's own handler only schedules the polling of its CQs, which are those with an array for that. */
+static u32 due_of_pools(const struct awk_qp *qp)
+{
+	return (qp->send_cq->base.wc ? AWK_DUE_SEND_CQ : 0) |
+	       (qp->recv_cq->base.wc ? AWK_DUE_RECV_CQ : 0);
+}
+
+void awk_qp_unlock_posted(struct awk_qp *qp)
+{
+	u32 due;
+
+	end_overflowed(qp);
+	due = take_due(qp);
+	if (due & ~due_of_pools(qp)) {
+		qp->due = due;
+		qp->delivered &= ~due;
+		due = 0;
+		awk_qp_kick(qp);
+	}
+	unlock_and_notify(qp, due);
 }

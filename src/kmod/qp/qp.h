@@ -118,6 +118,11 @@ void awk_qp_put_wait(struct awk_qp *qp);
  */
 void awk_qp_lock(struct awk_qp *qp);
 void awk_qp_unlock(struct awk_qp *qp);
+/*
+ * Likewise, for a thread that posts and may hold locks that a consumer's handler takes: leaves to the worker whatever such a
+ * handler is to be told.
+ */
+void awk_qp_unlock_posted(struct awk_qp *qp);
 
 /*
  * Called with the lock: moves WRs of the rings into the core, as far as it has room; in a QP that

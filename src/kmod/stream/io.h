@@ -31,6 +31,8 @@ bool awk_rx_serve(struct awk_qp *qp, struct sock *sk);
  * sees to it. True when the worker has to go on. Process context, no lock.
  */
 bool awk_tx_run(struct awk_qp *qp, unsigned int batches);
+/* tx.c: the function of the stream's tasklet. */
+void awk_tx_answer(struct tasklet_struct *tasklet);
 /* True when there is something that could be sent now. The caller holds the QP's lock. */
 bool awk_tx_is_due(struct awk_qp *qp);
 

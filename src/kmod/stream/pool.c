@@ -145,19 +145,24 @@ static struct awk_batch *batch_create(void)
 }
 
 /* The first batch of the pool is free, or is the one that TCP has had for the longest time. */
-struct awk_batch *awk_batch_get(void)
+struct awk_batch *awk_batch_try(void)
 {
 	struct awk_batch *batch = batch_of(pool_try(&batches));
 
 	if (batch && !arena_is_free(batch)) {
 		awk_batch_put(batch);
-		batch = NULL;
+		return NULL;
 	}
-	if (!batch)
-		batch = batch_create();
 	if (batch)
 		batch->len = batch->sent = 0;
 	return batch;
+}
+
+struct awk_batch *awk_batch_get(void)
+{
+	struct awk_batch *batch = awk_batch_try();
+
+	return batch ? batch : batch_create();
 }
 
 void awk_batch_put(struct awk_batch *batch)
@@ -204,6 +209,11 @@ void awk_stage_unpack(struct awk_stage *stage, struct awk_packed *packed)
 void awk_pool_warm(void)
 {
 	awk_stage_put(awk_stage_get());
+}
+
+void awk_pool_grow(void)
+{
+	awk_batch_put(batch_create());
 }
 
 void awk_pool_flush(void)

@@ -46,9 +46,10 @@ struct awk_batch {
 	struct aw_iov iov[AW_TX_IOV_MIN];
 };
 
-/* An empty stage from the pool, in any context; NULL when there is none. */
+/* An empty one from the pool, in any context; NULL when there is none. */
 struct awk_stage *awk_stage_try(void);
-/* As awk_stage_try, but may sleep for memory, without recursion into I/O. */
+struct awk_batch *awk_batch_try(void);
+/* As try, but may sleep for memory, without recursion into I/O. */
 struct awk_stage *awk_stage_get(void);
 struct awk_batch *awk_batch_get(void);
 /*
@@ -69,6 +70,9 @@ void awk_stage_unpack(struct awk_stage *stage, struct awk_packed *packed);
 
 /* Makes sure that there is a warm stage, because softirqs cannot allocate one. */
 void awk_pool_warm(void);
+
+/* Called for each stream that begins: one warm batch more, up to the pool's bound, for threads that may not sleep. */
+void awk_pool_grow(void);
 
 /* Frees the warm buffers, as the module goes. */
 void awk_pool_flush(void);

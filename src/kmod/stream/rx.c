@@ -307,18 +307,21 @@ static void rx_pass(struct awk_qp *qp, struct sock *sk)
 
 void awk_rx_arrived(struct awk_qp *qp, struct sock *sk)
 {
-	bool due;
+	bool due, answer;
 
 	rx_pass(qp, sk);
 	awk_qp_lock(qp);
 	stage_rest(qp);
 	due = queue_is_due(qp, sk) || awk_sock_is_over(sk) || qp->stream->starved ||
-	      awk_stream_ends(qp) || awk_tx_is_due(qp);
+	      awk_stream_ends(qp);
+	answer = awk_tx_is_due(qp);
 	/* A message that waits for a receive is tried again, though nothing more arrives. */
 	awk_stream_arm(qp);
 	awk_qp_unlock(qp);
 	if (due)
 		awk_qp_kick(qp);
+	else if (answer)
+		tasklet_schedule(&qp->stream->answer);
 }
 
 /*

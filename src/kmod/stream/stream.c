@@ -83,6 +83,7 @@ int awk_stream_create(struct awk_qp *qp)
 		return -ENOMEM;
 	INIT_WORK(&qp->work, stream_work);
 	timer_setup(&s->timer, on_timer, 0);
+	tasklet_setup(&s->answer, awk_tx_answer);
 	init_waitqueue_head(&s->over);
 	s->qp = qp;
 	qp->stream = s;
@@ -159,6 +160,7 @@ int awk_stream_attach(struct awk_qp *qp, struct socket *sock, struct aw_stream *
 	int err;
 
 	awk_pool_warm();
+	awk_pool_grow();
 	/*
 	 * Callbacks take the QP's lock, so this function installs them before it takes that lock. Until the stream begins they
 	 * read nothing.
@@ -203,9 +205,10 @@ void awk_stream_reset(struct awk_qp *qp)
 	awk_qp_unlock(qp);
 }
 
-/* The timer queues the work, and the work starts the timer only while there is a socket. */
+/* Without a socket nothing arrives. The timer queues the work, and the work starts the timer only while there is a socket. */
 void awk_stream_destroy(struct awk_qp *qp)
 {
+	tasklet_kill(&qp->stream->answer);
 	cancel_work_sync(&qp->work);
 	del_timer_sync(&qp->stream->timer);
 	cancel_work_sync(&qp->work);

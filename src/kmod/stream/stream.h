@@ -21,6 +21,7 @@
 #include "core/rnr_wait.h"
 #include "kmod/tcp/sock.h"
 
+#include <linux/interrupt.h>
 #include <linux/timer.h>
 #include <linux/types.h>
 #include <linux/wait.h>
@@ -56,6 +57,7 @@ struct awk_stream {
 	/* fixed after create, each safe by itself */
 	struct awk_qp *qp;
 	struct timer_list timer; /* kicks the QP */
+	struct tasklet_struct answer; /* sends answers, once TCP lets go of the socket */
 	wait_queue_head_t over; /* sock and user became NULL */
 	unsigned long flags; /* AWK_STREAM_ROOM and the like, by set_bit */
 
@@ -104,6 +106,12 @@ int awk_stream_create(struct awk_qp *qp);
  * flushed in ERROR. Process context without locks; awk_qp_kick leaves the same to the worker.
  */
 void awk_stream_push(struct awk_qp *qp);
+
+/*
+ * Called when a kernel's WRs were posted: any context, any lock. Transmits if that is short and need not wait, and leaves the
+ * rest to the worker.
+ */
+void awk_stream_posted(struct awk_qp *qp);
 
 /*
  * Called when receives were posted: any context, any lock. Kicks when one is waited for, or the QP

@@ -8,7 +8,11 @@
 #include "kmod/stream/pool.h"
 #include "kmod/tcp/compat.h"
 
+#include <linux/interrupt.h>
+#include <net/tcp.h>
+
 #define EMSS_BYTES (1u << 20) /* bytes sent between two looks at TCP's segment size */
+#define NOW_BYTES (16u << 10) /* a poster sends no more where it may not sleep */
 #define SPLICE_BYTES_MIN \
 	(32u << 10) /* a quarter of the arena, which TCP keeps as a whole until then */
 
@@ -39,16 +43,17 @@ bool awk_tx_is_due(struct awk_qp *qp)
 	       core->term_due;
 }
 
-/* Puts the FPDUs that are due now into the batch. False when there are none. */
-static bool batch_fill(struct awk_qp *qp, struct awk_batch *batch)
+/* Puts the FPDUs that are due now into the batch. AW_TX_FULL: of those, not all fit into so many bytes. */
+static enum aw_tx batch_fill(struct awk_qp *qp, struct awk_batch *batch, size_t room)
 {
 	struct awk_stream *s = qp->stream;
 	struct aw_tx_out out = {
 		.arena = batch->arena,
-		.arena_len = AWK_ARENA_BYTES,
+		.arena_len = room,
 		.iov = batch->iov,
 		.iov_max = ARRAY_SIZE(batch->iov),
 	};
+	enum aw_tx tx;
 
 	/* RFC 5044 3: a change of the path is followed, but not at the cost of a look for each FPDU. */
 	if (!qp->core.stream.large_fpdus && qp->core.tx_pos - s->emss_pos >= EMSS_BYTES) {
@@ -56,12 +61,13 @@ static bool batch_fill(struct awk_qp *qp, struct awk_batch *batch)
 		aw_qp_set_emss(&qp->core, awk_sock_segment_size(s->sock->sk));
 	}
 	awk_qp_drain(qp);
-	while (aw_tx_next(&qp->core, &out) == AW_TX_FPDU)
-		;
+	do {
+		tx = aw_tx_next(&qp->core, &out);
+	} while (tx == AW_TX_FPDU);
 	/* aw_qp.copies: all of it is in the arena, one FPDU behind the other. */
 	batch->len = out.octets;
 	batch->sent = 0;
-	return batch->len > 0;
+	return tx;
 }
 
 static bool batch_is_sent(const struct awk_batch *batch)
@@ -120,7 +126,9 @@ static bool tx_send(struct awk_qp *qp, unsigned int batches)
 		if (!tx_has_socket(qp))
 			return s->tx_again;
 		s->tx_again = false;
-		if (batch_is_sent(s->batch) && !batch_fill(qp, s->batch))
+		if (batch_is_sent(s->batch))
+			batch_fill(qp, s->batch, AWK_ARENA_BYTES);
+		if (batch_is_sent(s->batch))
 			return s->tx_again;
 		awk_qp_unlock(qp);
 		n = batch_send(s, s->sock, s->batch);
@@ -167,4 +175,117 @@ bool awk_tx_run(struct awk_qp *qp, unsigned int batches)
 	awk_batch_put(spare);
 	awk_batch_put(done);
 	return more;
+}
+
+/*
+ * As batch_send, but never sleeps: as a softirq has the socket, without sk_lock.owned, and as TLS sends from one. -EBUSY: a thread
+ * has it, and nothing was sent.
+ */
+static int batch_send_now(struct sock *sk, const struct awk_batch *batch)
+{
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	struct kvec iov = { batch->arena, batch->len };
+	gfp_t allocation;
+	int n = -EBUSY;
+
+	/* The thread that has it may have called the consumer that posts. */
+	if (!spin_trylock_bh(&sk->sk_lock.slock))
+		return n;
+	if (!sock_owned_by_user(sk)) {
+		allocation = sk->sk_allocation;
+		sk->sk_allocation = GFP_ATOMIC;
+		iov_iter_kvec(&msg.msg_iter, WRITE, &iov, 1, iov.iov_len);
+		n = tcp_sendmsg_locked(sk, &msg, iov.iov_len);
+		sk->sk_allocation = allocation;
+	}
+	spin_unlock_bh(&sk->sk_lock.slock);
+	return n;
+}
+
+/*
+ * Sends what is short, with the lock released meanwhile. True when more is due: what TCP did not take at once stays in the
+ * batch, for the worker to find out why.
+ */
+static bool tx_send_now(struct awk_qp *qp, void (*unlock)(struct awk_qp *qp))
+{
+	struct awk_stream *s = qp->stream;
+	bool full;
+	int n;
+
+	lockdep_assert_held(&qp->lock);
+	s->tx_again = false;
+	full = batch_fill(qp, s->batch, NOW_BYTES) == AW_TX_FULL;
+	if (batch_is_sent(s->batch))
+		return full;
+	unlock(qp);
+	n = batch_send_now(s->sock->sk, s->batch);
+	awk_qp_lock(qp);
+	if (n <= 0)
+		return true;
+	if (!tx_account(qp, n)) {
+		s->tx_blocked = false;
+		return true;
+	}
+	return full || s->tx_again;
+}
+
+/* True when TCP has nothing to send, and the peer has acknowledged all that was sent. */
+static bool sock_is_quiet(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return READ_ONCE(tp->packets_out) == 0 &&
+	       READ_ONCE(tp->write_seq) == READ_ONCE(tp->snd_nxt);
+}
+
+/*
+ * As awk_tx_run, but never sleeps, and sends only what is short, while TCP is quiet and nobody has the socket: posts that
+ * follow each other share packets. unlock: awk_qp_unlock or awk_qp_unlock_posted.
+ */
+static bool tx_run_now(struct awk_qp *qp, void (*unlock)(struct awk_qp *qp))
+{
+	struct awk_stream *s = qp->stream;
+	struct awk_batch *batch = awk_batch_try();
+	bool more = true;
+
+	awk_qp_lock(qp);
+	if (s->tx_busy) {
+		s->tx_again = true;
+		more = false;
+	} else if (batch && tx_has_socket(qp) && !s->batch && sock_is_quiet(s->sock->sk)) {
+		swap(s->batch, batch);
+		s->tx_busy = true;
+		more = tx_send_now(qp, unlock);
+		if (batch_is_sent(s->batch) || qp->core.state == AW_QP_ERROR)
+			swap(s->batch, batch);
+		s->tx_busy = false;
+		awk_stream_arm(qp);
+	}
+	more |= awk_stream_ends(qp);
+	/* With softirqs off, so that memory is not freed where that may sleep. */
+	awk_batch_put(batch);
+	unlock(qp);
+	return more;
+}
+
+void awk_stream_posted(struct awk_qp *qp)
+{
+	bool more = true;
+
+	if (!in_hardirq() && !irqs_disabled() && !work_pending(&qp->work)) {
+		/* The peer on this host, and the softirqs that poll, have their turn once the WRs have completed. */
+		local_bh_disable();
+		more = tx_run_now(qp, awk_qp_unlock_posted);
+		local_bh_enable();
+	}
+	if (more)
+		awk_qp_kick(qp);
+}
+
+void awk_tx_answer(struct tasklet_struct *tasklet)
+{
+	struct awk_stream *s = from_tasklet(s, tasklet, answer);
+
+	if (work_pending(&s->qp->work) || tx_run_now(s->qp, awk_qp_unlock))
+		awk_qp_kick(s->qp);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Posting: WRs go into the ring, and the stream is kicked. Only the ring's lock is taken here,
-// because a completion handler may post.
+// Posting: WRs go into the ring, and the stream sends them or leaves that to its worker. A completion handler may post: no
+// handler that could is called here.
 #include "kmod/qp/qp.h"
 #include "kmod/qp/sqe.h"
 #include "kmod/stream/stream.h"
@@ -45,7 +45,7 @@ int awk_qp_post_send(struct ib_qp *base, const struct ib_send_wr *wr, const stru
 			*bad = wr;
 	}
 	spin_unlock_irqrestore(&qp->sq_lock, flags);
-	awk_qp_kick(qp);
+	awk_stream_posted(qp);
 	return err;
 }
 

@@ -27,6 +27,7 @@ void kshim_unlock(rwlock_t *lock, bool writes);
 #define spin_unlock_bh(lock) kshim_unlock(lock, true)
 #define spin_lock_irqsave(lock, flags) (kshim_lock(lock, true), (void)((flags) = 0))
 #define spin_unlock_irqrestore(lock, flags) ((void)(flags), kshim_unlock(lock, true))
+#define local_bh_enable() ((void)0)
 #define read_lock_bh(lock) kshim_lock(lock, false)
 #define read_unlock_bh(lock) kshim_unlock(lock, false)
 #define write_lock_bh(lock) kshim_lock(lock, true)

@@ -70,6 +70,7 @@ struct ib_cq {
 	void (*comp_handler)(struct ib_cq *cq, void *context);
 	void (*event_handler)(struct ib_event *event, void *context);
 	void *cq_context;
+	struct ib_wc *wc; /* of ib_alloc_cq */
 };
 
 struct ib_cq_init_attr {
