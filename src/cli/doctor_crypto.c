@@ -64,7 +64,8 @@ bool aw_crypto_has_certificate(const struct aw_crypto *crypto, const char *file)
 	return cert;
 }
 
-bool aw_crypto_dates(const struct aw_crypto *crypto, const char *file, int i, int *left, int *before)
+bool aw_crypto_dates(const struct aw_crypto *crypto, const char *file, int i, int *left,
+		     int *before)
 {
 	void *cert = read_certificate(crypto, file, i);
 	int seconds = 0, seconds_before = 0;

@@ -41,7 +41,8 @@ bool aw_crypto_has_certificate(const struct aw_crypto *crypto, const char *file)
 
 // The days for which certificate i of the file is still valid, below zero where it has expired, and those before it is. False:
 // there is none.
-bool aw_crypto_dates(const struct aw_crypto *crypto, const char *file, int i, int *left, int *before);
+bool aw_crypto_dates(const struct aw_crypto *crypto, const char *file, int i, int *left,
+		     int *before);
 
 enum aw_crypto_fit {
 	AW_CRYPTO_FITS,

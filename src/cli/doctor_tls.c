@@ -78,9 +78,10 @@ static bool check_issuer(const struct aw_crypto *crypto, const char *cert, const
 	const char *why = aw_crypto_verify(crypto, cert, ca);
 
 	if (why)
-		aw_finding_print(FINDING_WARN, "TLS",
-				 "name that ca by ANYWARP_TLS_CA, or by the peers' if theirs differs",
-				 "no ca in %s has issued the certificate in %s: %s", ca, cert, why);
+		aw_finding_print(
+			FINDING_WARN, "TLS",
+			"name that ca by ANYWARP_TLS_CA, or by the peers' if theirs differs",
+			"no ca in %s has issued the certificate in %s: %s", ca, cert, why);
 	return !why;
 }
 
@@ -166,11 +167,11 @@ static void check_lines(const struct aw_tls_rules *rules, const char *file)
 		const struct aw_tls_rule *rule = aw_tls_rules_at(rules, i);
 
 		if (aw_tls_rules_is_hidden(rules, i)) {
-			aw_finding_print(FINDING_WARN, "TLS rules",
-					 "delete the line, or move it up",
-					 "%s: line %u decides nothing: an earlier one matches all that "
-					 "it does",
-					 file, rule->line);
+			aw_finding_print(
+				FINDING_WARN, "TLS rules", "delete the line, or move it up",
+				"%s: line %u decides nothing: an earlier one matches all that "
+				"it does",
+				file, rule->line);
 			right = false;
 		}
 	}

@@ -90,7 +90,8 @@ struct aw_cm_id {
 	bool attached; /* the QP has got the socket */
 	bool disconnecting;
 	uint8_t ird, ord; /* the agreed depths */
-	struct aw_tls_identity *identity; /* the peer, held, from the Request or Reply on; NULL: no TLS */
+	struct aw_tls_identity
+		*identity; /* the peer, held, from the Request or Reply on; NULL: no TLS */
 	struct aw_cm_timer *timer; /* REPLIED: for a silent peer; DISCONNECTED: timewait */
 	struct aw_cm_event *_Atomic spare; /* for when memory is out; NULL: in use */
 	uint32_t events_acked;
