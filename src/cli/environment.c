@@ -109,6 +109,8 @@ static const struct variable others[] = {
 	  "set by anywarp before an exec: the program's sockets, by their inodes" },
 	{ "ANYWARP_SOCKETS_ARENA", "(none)|FD:INODE:SLOTS", SOCKETS,
 	  "set by anywarp before an exec: the memory of the program's records" },
+	{ "ANYWARP_SOCKETS_JUDGED", "(none)|1", SOCKETS,
+	  "set by anywarp before an exec where TLS is required: the program's connections have it already, or need none" },
 };
 
 static void print_variable(const struct variable *variable)

@@ -18,7 +18,7 @@ import pytest
 import recording
 import tcp_order
 from open_build import open_build
-from test_cli_stat import FORGER, SEALS, STRANGER, head, stat
+from test_cli_stat import FORGER, HEAD, ROW, ROWS, SEALS, STRANGER, head, stat
 
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 ANYWARP = BUILD / "bin" / "anywarp"
@@ -27,7 +27,7 @@ MAN = pathlib.Path(__file__).resolve().parents[2] / "man"
 TCP_ONLY = ("env", "ANYWARP_HOST_PATH=off")
 # Offsets in the memfd: the request in the head, the ring's head, its records.
 REQUEST = 48
-RING_HEAD = (64 << 10) + (128 << 18)
+RING_HEAD = HEAD + ROW * ROWS
 RING = RING_HEAD + (64 << 10)
 RING_LEN = 16 << 20
 FILE_LEN = RING + RING_LEN

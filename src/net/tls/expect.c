@@ -55,7 +55,7 @@ static bool set_names(const struct aw_tls_expect *expect, SSL *ssl, bool accepts
 			   (void *)(uintptr_t)asked) == 1;
 }
 
-/* The octets of an address as a certificate has it. Returns their number. */
+/* The bytes of an address as a certificate has it. Returns their number. */
 static size_t address_of(const struct sockaddr_storage *peer, const uint8_t **octets)
 {
 	const struct sockaddr_in *v4 = (const void *)peer;

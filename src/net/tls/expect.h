@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Whom a session lets in: a peer whose certificate has a name of its rule's, or that of ANYWARP_TLS_NAME, or the address that this end
+// A session lets in a peer whose certificate has a name of its rule's, or that of ANYWARP_TLS_NAME, or the address that this end
 // connects to. A full handshake has OpenSSL compare them; a session that resumes is compared here.
 #ifndef NET_TLS_EXPECT_H
 #define NET_TLS_EXPECT_H
@@ -14,7 +14,8 @@
 
 struct aw_tls_expect {
 	struct sockaddr_storage peer;
-	const char *names; /* each with its NUL, in a row; valid until the handshake is done, as the rule is */
+	const char *
+		names; /* each with its NUL, in a row; valid until the handshake is done, as the rule is */
 	uint32_t name_count;
 	uint32_t rule_line; /* of the rule that has the names; 0: none */
 	bool by_address; /* peer's has to be in the certificate */
@@ -25,8 +26,8 @@ void aw_tls_expect_init(struct aw_tls_expect *expect, const struct sockaddr *pee
 			const struct aw_tls_want *want);
 
 /* Has OpenSSL verify that, and, where this end connects, ask for the first name. False: memory is out. */
-bool aw_tls_expect_set(const struct aw_tls_expect *expect, SSL *ssl,
-		       bool accepts) __attribute__((warn_unused_result));
+bool aw_tls_expect_set(const struct aw_tls_expect *expect, SSL *ssl, bool accepts)
+	__attribute__((warn_unused_result));
 
 /* True when a certificate that was verified earlier is valid now, and of such a peer. Takes NULL. */
 bool aw_tls_expect_holds(const struct aw_tls_expect *expect, const X509 *cert);

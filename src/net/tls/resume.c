@@ -113,7 +113,7 @@ static int judge(SSL *ssl, SSL_SESSION *session, const unsigned char *key_name, 
 
 	(void)key_name, (void)key_name_len, (void)arg;
 	return readable && session_holds(ssl, session) ? SSL_TICKET_RETURN_USE_RENEW
-						  : SSL_TICKET_RETURN_IGNORE_RENEW;
+						       : SSL_TICKET_RETURN_IGNORE_RENEW;
 }
 
 bool aw_tls_resume_prepare(SSL_CTX *ctx)
