@@ -259,7 +259,9 @@ def test_stat_shows_the_path(start, port, files):
         text = json.dumps(json.loads(done.stdout)) if done.returncode == 0 else ""
         return re.findall(r'"path": ?"(\w+)"', text), re.findall(r'"peer_identity": ?"([^"]+)"', text)
     server.wait_until(lambda: "tls" in found()[0], "path tls")
-    assert found() == (["tls"], [NAME])
+    # perftest agrees on its settings over a first connection, which ends while the test's own begins.
+    paths, names = found()
+    assert set(paths) == {"tls"} and set(names) == {NAME}
 
 
 def test_renewed_files_are_read_without_a_restart(start, port, authority, tmp_path):
