@@ -159,6 +159,48 @@ static void reset_told_as_option_between_reads(void)
 	CHECK(n == 0 && take_error(e.server) == 0);
 }
 
+#define UNREAD \
+	320000 /* more than a pair of unix sockets holds, and less than any program may have it hold */
+
+/* Sends so many bytes, or as many as find room. */
+static void send_unread(int fd)
+{
+	static char octets[UNREAD];
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	size_t sent = 0;
+	ssize_t n;
+
+	pattern_fill(octets, sizeof(octets), 0);
+	while (sent < sizeof(octets)) {
+		n = send(fd, octets + sent, sizeof(octets) - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+		sent += n > 0 ? (size_t)n : 0;
+		CHECK(n > 0 || errno == EAGAIN);
+		if (n < 0 && poll(&p, 1, 100) == 0)
+			return;
+	}
+}
+
+/* However many bytes are in front of it. */
+static void reset_told_before_a_read(void)
+{
+	static uint8_t got[UNREAD];
+	struct linger abort = { 1, 0 };
+	size_t len = 0;
+	ssize_t n;
+	struct ends e;
+	ends_open(&e);
+	touch(&e);
+	send_unread(e.client);
+	CHECK(!setsockopt(e.client, SOL_SOCKET, SO_LINGER, &abort, sizeof(abort)));
+	CHECK(!close(e.client));
+	CHECK(wait_for(e.server, 0) & POLLHUP);
+	CHECK(take_error(e.server) == ECONNRESET);
+	while ((n = read(e.server, got + len, sizeof(got) - len)) > 0)
+		len += (size_t)n;
+	CHECK(n == 0);
+	pattern_check(got, len, 0);
+}
+
 /* What poll, select and epoll tell of fd, whichever is asked first. */
 static short poll_bits(int fd, short events)
 {
@@ -277,6 +319,7 @@ static const struct row rows[] = {
 	{ "reset_within_a_read", reset_within_a_read },
 	{ "reset_within_a_call_told_as_option", reset_within_a_call_told_as_option },
 	{ "reset_told_as_option_between_reads", reset_told_as_option_between_reads },
+	{ "reset_told_before_a_read", reset_told_before_a_read },
 	{ "reset_among_messages", reset_among_messages },
 	{ "reset_behind_a_read_met_by_a_look", reset_behind_a_read_met_by_a_look },
 	{ "reset_is_an_error", reset_is_an_error },

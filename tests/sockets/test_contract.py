@@ -40,7 +40,6 @@ OTHERWISE = {"plain": {}, "pass": {}, "iwarp": {
 OTHERWISE["tls"] = {
     **OTHERWISE["proxy"],
     "linger_aborts": "a reset within the handshake is a failed handshake: EPROTO",
-    "reset_told_as_option_between_reads": "an open fault: in two runs of ten the reset was not told while the program read nothing",
 }
 # Of records, stdio and processes without the library know nothing: the proxy carries what they have, and what a process has at its
 # exec before the client's Request has come.

@@ -191,6 +191,25 @@ static void death__resets_until_the_end_is_forwarded(void **state)
 	assert_false(resets_on_close(s->tcp));
 }
 
+/* Of bytes that are in the pair as well nothing is told but what lets the bridge put those behind them there, too. */
+static void ready__tells_an_end_behind_what_is_undelivered(void **state)
+{
+	const struct linger at_once = { .l_onoff = 1 };
+	struct scene *s = *state;
+	struct pollfd end = { .fd = s->tcp, .events = POLLRDHUP };
+
+	s->slot->given = 2;
+	assert_int_equal(send(s->peer, "xx", 2, 0), 2);
+	assert_int_equal(s->line->ops->ready(s->line, 1), POLLOUT);
+	assert_int_equal(setsockopt(s->peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
+	close(s->peer);
+	s->peer = -1;
+	assert_int_equal(poll(&end, 1, PATIENCE_MS), 1);
+	assert_true(s->line->ops->ready(s->line, 1) & POLLRDHUP);
+	assert_false(s->line->ops->ready(s->line, 1) & POLLIN);
+	assert_int_equal(s->slot->given, 2);
+}
+
 int main(void)
 {
 #define LINE_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -198,6 +217,7 @@ int main(void)
 		LINE_TEST(timer__is_there_when_files_are_out),
 		LINE_TEST(lock__that_is_kept_is_only_tried),
 		LINE_TEST(unsent__is_looked_at_seldom_while_the_peer_takes_nothing),
+		LINE_TEST(ready__tells_an_end_behind_what_is_undelivered),
 		LINE_TEST(death__resets_until_the_end_is_forwarded),
 	};
 

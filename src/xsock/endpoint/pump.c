@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #define BUFFER_BYTES 65536u
+/* Room for what is left behind an end: a receive ring, or TCP's receive buffer. The kernel doubles it, for its own part of each piece. */
+#define LAST_BYTES (4 << 20)
 
 int aw_pump_init(struct aw_pump *pump)
 {
@@ -175,13 +177,32 @@ static void fill_in(struct aw_pump *pump, short ready)
 		pump->error = (int)-got;
 }
 
-static bool drain_in(struct aw_pump *pump)
+/*
+ * Behind the peer's end no byte comes any more, so the program's end may take all that are left: the program is told of a reset or of the
+ * stream's end only behind them, and TCP tells it of either before it reads. Without CAP_NET_ADMIN the kernel makes less room
+ * (net.core.wmem_max); then the rest waits until the program reads.
+ */
+static void make_last_room(struct aw_pump *pump)
+{
+	int bytes = LAST_BYTES;
+
+	pump->has_last_room = true;
+	if (setsockopt(pump->far, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) != 0)
+		(void)setsockopt(pump->far, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+static bool drain_in(struct aw_pump *pump, short ready)
 {
 	struct aw_pump_way *in = &pump->in;
 	ssize_t taken = send(pump->far, in->bytes + in->at, in->len,
 			     MSG_DONTWAIT | MSG_NOSIGNAL | (in->urgent ? MSG_OOB : 0));
 
 	pump->starved = taken < 0 && (errno == ENOBUFS || errno == ENOMEM);
+	if (taken < 0 && errno == EAGAIN && ready & (POLLRDHUP | POLLHUP | POLLERR) &&
+	    !pump->has_last_room) {
+		make_last_room(pump);
+		return true;
+	}
 	if (taken < 0 && (errno == EAGAIN || errno == EINTR || pump->starved))
 		return false;
 	/* this kernel has no urgent bytes on AF_UNIX */
@@ -206,7 +227,7 @@ bool aw_pump_in(struct aw_pump *pump, short ready)
 	if (in->len && in->refused)
 		in->len = 0;
 	if (in->len)
-		return drain_in(pump);
+		return drain_in(pump, ready);
 	if (in->eof && !in->eof_forwarded) {
 		in->eof_forwarded = true;
 		if (!pump->error) /* after an error both directions are closed together */

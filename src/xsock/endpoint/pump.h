@@ -41,6 +41,7 @@ struct aw_pump {
 	int error; /* an errno that the connection has ended with, once in has ended; or 0 */
 	bool closed_unread; /* the program has closed with bytes unread: TCP resets then */
 	bool sent_after_end; /* the line has taken bytes after the peer's stream ended */
+	bool has_last_room; /* the program's end takes what is left behind the peer's end */
 	bool starved; /* the kernel had no memory for the program's bytes: in is to be tried again */
 };
 

@@ -363,7 +363,8 @@ static short record_ready(struct aw_line *line, size_t undelivered)
 		if (!undelivered && (pollfd.revents & (POLLPRI | POLLRDHUP | ENDS) || !is_full(r)))
 			drop_given(r);
 		if (r->start.share.slot->given > 0)
-			return pollfd.revents & POLLOUT;
+			return (short)(pollfd.revents &
+				       (undelivered ? POLLOUT | POLLRDHUP | ENDS : POLLOUT));
 		(void)poll(&pollfd, 1, 0);
 	}
 	/* while the line keeps the near end, the bridge still waits for the other processes */
