@@ -55,10 +55,17 @@ static bool program_has_others(void)
 	return false;
 }
 
-/* Its own library's functions come first then. AddressSanitizer's run-time library would end the program. */
+/* The run-time libraries of these sanitizers end a program that keeps a library apart. */
+static bool is_sanitized(void)
+{
+	return dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") ||
+	       dlsym(RTLD_DEFAULT, "__msan_init");
+}
+
+/* With DEEPBIND the library's own functions come before the program's. */
 static int load_flags(void)
 {
-	bool apart = program_has_others() && !dlsym(RTLD_DEFAULT, "__asan_init");
+	bool apart = program_has_others() && !is_sanitized();
 
 	return RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | (apart ? RTLD_DEEPBIND : 0);
 }
