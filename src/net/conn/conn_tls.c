@@ -38,7 +38,7 @@ int aw_conn_handshake(struct aw_conn *c, bool accepts, enum aw_tls_io *io)
 
 void aw_conn_drop_crc(struct aw_conn *c)
 {
-	/* RFC 5044 4.3: no CRC where something at least as strong finds what it would. */
+	/* RFC 5044 4.4: no CRC where something at least as strong finds what it would. */
 	if (!c->local.crc_asked)
 		c->local.crc = false;
 }
