@@ -96,6 +96,17 @@ void control_connect(struct control *control, const struct sockaddr_storage *at)
 	begin(control, fd);
 }
 
+int control_connect_data(const struct sockaddr_storage *at)
+{
+	int fd = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		fail_errno("no TCP socket");
+	if (connect(fd, (const struct sockaddr *)at, control_address_size(at)) != 0)
+		fail_errno("cannot connect to port %u", control_port(at));
+	return fd;
+}
+
 void control_send(struct control *control, const char *format, ...)
 {
 	char line[CONTROL_LINE_MAX];

@@ -29,6 +29,9 @@ int control_listen(struct sockaddr_storage *at, int backlog);
 void control_accept(struct control *control, int listener);
 void control_connect(struct control *control, const struct sockaddr_storage *at);
 
+/* A TCP socket for what is measured, connected to the peer's. */
+int control_connect_data(const struct sockaddr_storage *at);
+
 /* Sends a line; the format has no newline. */
 void control_send(struct control *control, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

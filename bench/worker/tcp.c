@@ -65,14 +65,7 @@ static int delay_nothing(const struct session *session, int fd)
 
 int tcp_connect_one(const struct session *session)
 {
-	int fd = socket(session->at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		fail_errno("no TCP socket");
-	if (connect(fd, (const struct sockaddr *)&session->at,
-		    control_address_size(&session->at)) != 0)
-		fail_errno("cannot connect to port %u", control_port(&session->at));
-	return delay_nothing(session, fd);
+	return delay_nothing(session, control_connect_data(&session->at));
 }
 
 int tcp_connect_begin(const struct session *session)

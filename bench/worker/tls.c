@@ -98,14 +98,7 @@ static struct tls secure(const struct session *session, int fd, bool accepts)
 
 struct tls tls_connect_one(const struct session *session)
 {
-	int fd = socket(session->at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		fail_errno("no TCP socket");
-	if (connect(fd, (const struct sockaddr *)&session->at,
-		    control_address_size(&session->at)) != 0)
-		fail_errno("cannot connect to port %u", control_port(&session->at));
-	return secure(session, fd, false);
+	return secure(session, control_connect_data(&session->at), false);
 }
 
 struct tls tls_accept_one(const struct session *session)

@@ -12,10 +12,11 @@ import iwarp
 import pytest
 from attacker import EVENT_ESTABLISHED, Attacker, Victim, connect_to, send, write
 from certificates import Authority, variables
-from test_tls import PROTOCOL_VERSION, TlsSocket, context_of, said, wait_said
+from test_tls import PROTOCOL_VERSION
+from tls_peer import NAME, TlsSocket, context_of, said, wait_said
+from tls_peer import authority, right  # noqa: F401
 
 pytestmark = pytest.mark.skipif(ground.KERNEL, reason="the module has no TLS")
-NAME = "victims"
 EVENT_REJECTED = 8
 TLS_OFFER = 0x02  # without 0x04: docs/extensions.md
 DEPTHS = struct.pack(">HH", 4, 4)
@@ -25,16 +26,6 @@ PLAIN_TOLD = "the peer speaks mpa without tls: run its program with --tls requir
 
 def request(flags=TLS_OFFER, private=DEPTHS):
     return iwarp.start_frame(revision=2, flags=iwarp.CRC | iwarp.ENHANCED | flags, private=private)
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("authorities") / "right")
-
-
-@pytest.fixture(scope="module")
-def right(authority):
-    return authority.issue(NAME)
 
 
 def begin_victim(folder, files, **changes):
