@@ -73,7 +73,7 @@ const char *aw_protect_begin(void)
 	const char *text = secure_getenv(aw_setting_name(AW_SETTING_TLS));
 	const char *rules = secure_getenv("ANYWARP_TLS_RULES");
 
-	/* Records know neither an offer nor rules that leave a peer without. */
+	/* The library takes every connection in mode on for protected; an offer, or rules of TLS, could leave one in the clear. */
 	if (rules && *rules)
 		return "ANYWARP_TLS_RULES must be unset for a sockets program";
 	if (!text || !*text || strcmp(text, "off") == 0)
