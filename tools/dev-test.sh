@@ -117,8 +117,8 @@ test_preset() {
 	local report=build/logs/test-$preset
 	! asked_by_name || report=build/logs/test-${only//[^a-z]/}
 	! is_kernel || report=build/logs/test-kernel
-	# Most tests wait for half of their time; fuzzers, and kernels that run as processes, do not.
-	local jobs=$(($(nproc) * 2))
+	# Most tests wait for two thirds of their time; fuzzers, and kernels that run as processes, do not.
+	local jobs=$(($(nproc) * 3))
 	[ "$preset" != fuzz ] && ! boots_kernels && [ -z "$arch" ] || jobs=$(nproc)
 	set_limits "$jobs"
 	say "testing $preset"

@@ -8,7 +8,7 @@ import time
 
 JOB = [sys.executable, "-I", "-S", "-c", "for each in range(10_000_000): pass"]
 REFERENCE_SECONDS = 0.3  # of one job, on one processor of 2.5 GHz or so that has nothing else to do
-REFERENCE_JOBS = 2  # a processor, as in ./dev test
+REFERENCE_JOBS = 3  # a processor, as in ./dev test
 SLOWNESS_MAX = 10
 
 
