@@ -6,11 +6,16 @@
 #include "net/qp/cq_poll.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
+
+#define RACES 4000
+#define STEPS 200
 
 static struct aw_cq_user qp1, qp2;
 
@@ -153,6 +158,59 @@ static void arm__raises_once_and_solicited_only_for_solicited(void **state)
 	aw_channel_fini(&ch);
 }
 
+/* A CQ that is armed as a CQE comes: the CQE is found behind the arming, or raises the event. */
+static struct {
+	struct aw_cq cq;
+	struct aw_channel ch;
+	_Atomic uint32_t asked, pushed;
+} race;
+
+static void *push_when_asked(void *unused)
+{
+	(void)unused;
+	for (uint32_t round = 1; round <= RACES; round++) {
+		while (race.asked < round)
+			sched_yield();
+		push(&race.cq, &qp1, round, 0);
+		race.pushed = round;
+	}
+	return NULL;
+}
+
+static void arm__beside_a_push_loses_no_cqe(void **state)
+{
+	struct aw_cq_entry out[2];
+	pthread_t pusher;
+	void *object;
+	int kind;
+
+	(void)state;
+	assert_int_equal(aw_channel_init(&race.ch), 0);
+	assert_int_equal(aw_cq_init(&race.cq, 16, &race.ch, &race.cq), 0);
+	assert_int_equal(pthread_create(&pusher, NULL, push_when_asked, NULL), 0);
+	for (uint32_t round = 1; round <= RACES; round++) {
+		race.asked = round;
+		/* Each round arms a little later than the one before, until one of them meets the push. */
+		for (volatile uint32_t i = 0; i < round % STEPS; i++)
+			;
+		aw_cq_set_arm(&race.cq, AW_ARM_NEXT);
+		int found = aw_cq_take(&race.cq, out, 2);
+
+		while (race.pushed < round)
+			sched_yield();
+		bool raised = aw_channel_take(&race.ch, &object, &kind);
+
+		assert_true(found == 1 || raised);
+		assert_int_equal(found + aw_cq_take(&race.cq, out, 2), 1);
+		/* Whichever came first, the next round begins without an arming. */
+		assert_int_equal(aw_cq_wake(&race.cq), !raised);
+		assert_int_equal(aw_channel_take(&race.ch, &object, &kind), !raised);
+	}
+	assert_int_equal(pthread_join(pusher, NULL), 0);
+	aw_cq_fini(&race.cq);
+	aw_channel_fini(&race.ch);
+}
+
 /* At the bound as over the wrap: the oldest CQE goes, and its send slot is free again. */
 static void push__overwrites_the_oldest_where_that_was_asked_for(void **state)
 {
@@ -212,6 +270,7 @@ int main(void)
 		cmocka_unit_test(resize__keeps_what_waits),
 		cmocka_unit_test(forget__takes_only_its_own),
 		cmocka_unit_test(arm__raises_once_and_solicited_only_for_solicited),
+		cmocka_unit_test(arm__beside_a_push_loses_no_cqe),
 		cmocka_unit_test(push__overwrites_the_oldest_where_that_was_asked_for),
 		cmocka_unit_test(stamp__only_where_it_was_asked_for),
 	};

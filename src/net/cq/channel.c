@@ -12,8 +12,11 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* the channel that the calling thread serves QPs for */
-static _Thread_local struct aw_channel *held __attribute__((tls_model("initial-exec")));
+/* The channel that the calling thread serves QPs for, or NULL, and the source whose event it has taken there, or NULL. */
+static _Thread_local struct {
+	struct aw_channel *channel;
+	struct aw_source *taken;
+} held __attribute__((tls_model("initial-exec")));
 
 /* The sources in the queue know by their generation that they have left it. */
 static void begin_empty(struct aw_event_owner *owner)
@@ -123,12 +126,27 @@ static void add_event(struct aw_channel *ch, struct aw_source *src) AW_REQUIRES(
 	if ((*pending(src))++ == 0)
 		TAILQ_INSERT_TAIL(&ch->queue, src, entry);
 	note_filled(ch);
-	if (held != ch)
+	if (held.channel != ch)
 		raise_fd(ch);
+}
+
+/*
+ * Relaxed: who destroys the source's object comes behind all that raise its events. Until the event is acknowledged the
+ * object stays.
+ */
+static bool takes_itself(struct aw_channel *ch, struct aw_source *src)
+{
+	if (held.channel != ch || held.taken || aw_channel_is_filled(ch))
+		return false;
+	atomic_fetch_add_explicit(&src->taken, 1, memory_order_relaxed);
+	held.taken = src;
+	return true;
 }
 
 void aw_channel_raise(struct aw_channel *ch, struct aw_source *src)
 {
+	if (takes_itself(ch, src))
+		return;
 	aw_lock(&ch->lock);
 	add_event(ch, src);
 	aw_unlock(&ch->lock);
@@ -152,7 +170,7 @@ static bool channel_take(struct aw_channel *ch, void **object, int *kind) AW_REQ
 	*object = src->object;
 	*kind = src->kind;
 	TAILQ_REMOVE(&ch->queue, src, entry);
-	src->taken++;
+	atomic_fetch_add_explicit(&src->taken, 1, memory_order_relaxed);
 	if (--src->pending > 0)
 		TAILQ_INSERT_TAIL(&ch->queue, src, entry);
 	note_filled(ch);
@@ -193,18 +211,24 @@ int aw_channel_read(struct aw_channel *ch, void **object, int *kind)
 
 void aw_channel_hold(struct aw_channel *ch)
 {
-	held = ch;
+	held.channel = ch;
 }
 
 bool aw_channel_release(struct aw_channel *ch, void **object, int *kind)
 {
-	bool taken;
+	struct aw_source *src = held.taken;
+	bool taken = src;
 
-	held = NULL;
+	held.channel = NULL;
+	held.taken = NULL;
+	if (taken) {
+		*object = src->object;
+		*kind = src->kind;
+	}
 	if (!aw_channel_is_filled(ch))
-		return false;
+		return taken;
 	aw_lock(&ch->lock);
-	taken = channel_take(ch, object, kind);
+	taken = taken || channel_take(ch, object, kind);
 	if (!ch->raised && !TAILQ_EMPTY(&ch->queue))
 		raise_fd(ch);
 	aw_unlock(&ch->lock);

@@ -13,14 +13,14 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* Embedded in an object that raises events. Guarded by the channel's lock. */
+/* Embedded in an object that raises events. Guarded by the channel's lock, but for taken. */
 struct aw_source {
 	TAILQ_ENTRY(aw_source) entry;
 	void *object; /* the object that a reader gets */
 	int kind; /* the kind of event that a reader gets */
 	uint32_t pending; /* raised and not read */
 	/* events read so far; the destroyer of the object waits until as many are acknowledged */
-	uint32_t taken;
+	_Atomic uint32_t taken;
 	uint32_t generation; /* the process's (net/base/fork.h) that raised what is pending */
 };
 
@@ -73,8 +73,9 @@ int aw_channel_read(struct aw_channel *ch, void **object, int *kind) AW_EXCLUDES
 
 /*
  * Between aw_channel_hold and aw_channel_release the calling thread serves QPs, and an event of
- * ch that it raises does not raise the fd. aw_channel_release takes the oldest event if there is one,
- * which the caller must handle, and raises the fd if it leaves others. False: there was none.
+ * ch that it raises does not raise the fd: where none waits, that event is taken as it is raised. aw_channel_release
+ * returns the event that was taken, else takes the oldest one, which the caller must handle, and raises the fd if it leaves
+ * others. False: there was none.
  */
 void aw_channel_hold(struct aw_channel *ch);
 bool aw_channel_release(struct aw_channel *ch, void **object, int *kind) AW_EXCLUDES(ch->lock);

@@ -218,11 +218,16 @@ static void write_entry(struct aw_cq *cq, const struct aw_cq_entry *entry) AW_RE
 		aw_stat_set64(&cq->stat->cq.cqes, cq->cqes);
 }
 
-/* True when the CQE is an event, now; the CQ is not armed any more. */
+/*
+ * True when the CQE is an event, now; the CQ is not armed any more. A thread arms without the lock (aw_cq_set_arm). Both change
+ * the same word, one after the other: the second sees what the first has done, so that this one finds the CQ armed, or that
+ * thread finds the CQE. A CQ without a channel has no thread to wake.
+ */
 static bool take_arming(struct aw_cq *cq, const struct aw_cqe *cqe) AW_REQUIRES(cq->lock)
 {
-	bool raise = cq->armed == AW_ARM_NEXT ||
-		     (cq->armed == AW_ARM_SOLICITED && (cqe->flags & AW_WC_SOLICITED));
+	int armed = cq->channel ? atomic_fetch_add(&cq->armed, 0) : cq->armed;
+	bool raise = armed == AW_ARM_NEXT ||
+		     (armed == AW_ARM_SOLICITED && (cqe->flags & AW_WC_SOLICITED));
 
 	if (raise && cq->moderation && aw_moderation_holds(cq))
 		return false;
@@ -254,9 +259,8 @@ bool aw_cq_wake(struct aw_cq *cq)
 	if (!cq->channel)
 		return false;
 	aw_lock(&cq->lock);
-	bool armed = cq->armed != AW_ARM_NONE;
+	bool armed = atomic_exchange(&cq->armed, AW_ARM_NONE) != AW_ARM_NONE;
 
-	cq->armed = AW_ARM_NONE;
 	if (armed && cq->moderation)
 		aw_moderation_drop(cq);
 	aw_unlock(&cq->lock);
@@ -281,8 +285,10 @@ void aw_cq_forget(struct aw_cq *cq, const struct aw_cq_user *user)
 
 void aw_cq_set_arm(struct aw_cq *cq, enum aw_arm arm)
 {
-	aw_lock(&cq->lock);
-	if ((int)arm > cq->armed)
-		cq->armed = arm;
-	aw_unlock(&cq->lock);
+	int before = atomic_load_explicit(&cq->armed, memory_order_relaxed);
+
+	/* Also where nothing changes: the word orders this thread behind the CQEs that it finds next. */
+	while (!atomic_compare_exchange_weak(&cq->armed, &before,
+					     before > (int)arm ? before : (int)arm))
+		;
 }

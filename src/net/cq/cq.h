@@ -51,7 +51,7 @@ struct aw_cq {
 	clockid_t stamp_clock;
 	bool overwrites; /* a full CQ loses its oldest CQE, and no event is raised */
 
-	/* guards the ring and arming, down to overflowed; atomics among these are read without it as well */
+	/* guards the ring and the end of an arming, down to overflowed; atomics among these are read without it as well */
 	aw_mutex lock;
 	struct aw_cq_entry *ring;
 	struct aw_mem mem; /* the ring's */
@@ -121,7 +121,7 @@ int aw_cq_resize(struct aw_cq *cq, uint32_t capacity) AW_EXCLUDES(cq->lock);
 int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max) AW_EXCLUDES(cq->lock);
 
 /* The next CQE raises an event on the channel once. NEXT is stronger than SOLICITED. */
-void aw_cq_set_arm(struct aw_cq *cq, enum aw_arm arm) AW_EXCLUDES(cq->lock);
+void aw_cq_set_arm(struct aw_cq *cq, enum aw_arm arm);
 
 /*
  * Raises the event of a CQ that is armed, though no CQE came, as where the CQE of an event was polled before the event: the

@@ -233,7 +233,7 @@ static bool look(struct aw_channel *ch, void **object, int *kind)
 
 	if (!has_watched(ch))
 		return false;
-	atomic_fetch_add_explicit(&ch->waiting.turns, 1, memory_order_relaxed);
+	aw_activity_count(&ch->waiting.turns, 1);
 	aw_serving_loop_turns();
 	int n = find_ready(ch, ch->fd, handles);
 

@@ -158,7 +158,7 @@ bool aw_serving_may_watch(const struct aw_uqp *qp)
 
 void aw_serving_loop_turns(void)
 {
-	atomic_fetch_add_explicit(&loops.turns, 1, memory_order_relaxed);
+	aw_activity_count(&loops.turns, 1);
 }
 
 /* True when a CQ of the QP is armed and the threads that serve the QP do not wait for its event. */
