@@ -16,8 +16,11 @@
 #define MARKED_EMSS_MAX 32768
 /* Octets of an FPDU that are still at hand once they are written: three calls for its CRC would take longer. */
 #define FOLD_AT_ONCE_MAX 512
+#define FPDU_TAIL_MAX (4 + FPDU_CRC_LEN) /* the pad is up to three octets */
 _Static_assert(2 * MARKED_EMSS_MAX <= AW_TX_ARENA_MIN, "room for both forms of an FPDU");
 _Static_assert(FPDU_MAX <= AW_TX_ARENA_MIN, "room for the largest FPDU");
+_Static_assert(FPDU_LEN_FIELD + DDP_TAGGED_LEN + FPDU_CRC_LEN >= FPDU_TAIL_MAX,
+	       "as has the shortest");
 
 /*
  * The longest FPDU that may be sent, less what is not a whole number of segments: TCP bundles whole segments, and an FPDU that
@@ -95,28 +98,34 @@ static void put_crc(const struct aw_qp *qp, uint32_t crc, uint8_t *p)
 	put_le32(p, aw_stream_crc_out(&qp->stream) ? crc32c_final(crc) : 0);
 }
 
-/* Writes the whole FPDU without markers, but for its CRC field. False when the payload's memory is unmapped. */
-static bool put_plain(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p)
+/*
+ * Zeros the pad and the CRC field of an FPDU of size octets: they end it, and are no longer than this. The octets before the pad
+ * are written behind this call.
+ */
+static void put_tail(uint8_t *p, size_t size)
 {
-	size_t at = put_head(seg, p);
+	memset(p + size - FPDU_TAIL_MAX, 0, FPDU_TAIL_MAX);
+}
 
-	if (!aw_spans_gather(qp, &seg->payload, p + at, NULL))
-		return false;
-	memset(p + at + seg->len, 0, fpdu_pad(ulpdu_len(seg)) + FPDU_CRC_LEN);
-	return true;
+/* Writes the whole FPDU of size octets without markers, its CRC field as zero. False when the payload's memory is unmapped. */
+static bool put_plain(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p, size_t size)
+{
+	put_tail(p, size);
+	return aw_spans_gather(qp, &seg->payload, p + put_head(seg, p), NULL);
 }
 
 /* Likewise, and folds what it writes into crc. */
 static bool put_folding(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p,
-			uint32_t *crc)
+			size_t size, uint32_t *crc)
 {
 	size_t pad = fpdu_pad(ulpdu_len(seg));
-	size_t at = put_head(seg, p);
+	size_t at;
 
+	put_tail(p, size);
+	at = put_head(seg, p);
 	*crc = qp->ops->crc32c(*crc, p, at);
 	if (!aw_spans_gather(qp, &seg->payload, p + at, crc))
 		return false;
-	memset(p + at + seg->len, 0, pad + FPDU_CRC_LEN);
 	*crc = qp->ops->crc32c(*crc, p + at + seg->len, pad);
 	return true;
 }
@@ -128,7 +137,7 @@ static bool put_with_crc(const struct aw_qp *qp, const struct aw_tx_seg *seg, ui
 	uint32_t crc = CRC32C_INIT;
 	bool is_short = size <= FOLD_AT_ONCE_MAX;
 
-	if (!(is_short ? put_plain(qp, seg, p) : put_folding(qp, seg, p, &crc)))
+	if (!(is_short ? put_plain(qp, seg, p, size) : put_folding(qp, seg, p, size, &crc)))
 		return false;
 	if (is_short)
 		crc = qp->ops->crc32c(crc, p, size - FPDU_CRC_LEN);
@@ -145,7 +154,7 @@ static enum aw_tx frame_copied(const struct aw_qp *qp, struct aw_tx_out *out,
 	if (!has_room(out, size, 1))
 		return AW_TX_FULL;
 	if (!(aw_stream_crc_out(&qp->stream) ? put_with_crc(qp, seg, p, size)
-					     : put_plain(qp, seg, p)))
+					     : put_plain(qp, seg, p, size)))
 		return AW_TX_GONE;
 	add_arena(out, size);
 	return AW_TX_FPDU;
@@ -162,7 +171,7 @@ static enum aw_tx frame_marked(const struct aw_qp *qp, struct aw_tx_out *out,
 	if (!has_room(out, size + plain, 1))
 		return AW_TX_FULL;
 	/* The CRC is of the markers, too. */
-	if (!put_plain(qp, seg, p + size))
+	if (!put_plain(qp, seg, p + size, plain))
 		return AW_TX_GONE;
 	fpdu_insert_markers(p, p + size, plain, pos);
 	put_crc(qp, fold(qp, CRC32C_INIT, p, size - FPDU_CRC_LEN), p + size - FPDU_CRC_LEN);
