@@ -15,7 +15,7 @@ static const struct aw_fork_handlers *_Atomic registered[AW_FORK_RANKS];
 /* A fork holds the lock from its first handler to its last; it calls for an end those that it has called to prepare. */
 static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct aw_fork_handlers *prepared[AW_FORK_RANKS] AW_GUARDED_BY(lock);
-static uint32_t generation;
+uint32_t aw_fork_generation_now;
 static int cancel AW_GUARDED_BY(lock); /* the forking thread's state before the fork */
 static _Thread_local bool unprepared; /* this thread's fork has called no handlers */
 static bool torn; /* this process, or one that it comes from, is the child of such a fork */
@@ -23,11 +23,6 @@ static bool torn; /* this process, or one that it comes from, is the child of su
 void aw_fork_register(enum aw_fork_rank rank, const struct aw_fork_handlers *handlers)
 {
 	atomic_store(&registered[rank], handlers);
-}
-
-uint32_t aw_fork_generation(void)
-{
-	return generation;
 }
 
 int aw_fork_check(void)
@@ -100,7 +95,7 @@ static void parent(void) AW_UNCHECKED
 
 static void child(void) AW_UNCHECKED
 {
-	generation++;
+	aw_fork_generation_now++;
 	if (unprepared) {
 		torn = true;
 		for (int rank = 0; rank < AW_FORK_RANKS; rank++) {

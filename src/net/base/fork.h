@@ -68,11 +68,16 @@ struct aw_fork_handlers {
 /* A fork that is under way in another thread does not call the handlers any more. handlers stays the caller's. */
 void aw_fork_register(enum aw_fork_rank rank, const struct aw_fork_handlers *handlers);
 
+extern uint32_t aw_fork_generation_now; /* for aw_fork_generation alone */
+
 /*
  * The number of forks between the process that loaded the library and this one. An object that was made under another number
  * is the parent's: its threads are gone, its locks may stay taken for ever, its fds are shared.
  */
-uint32_t aw_fork_generation(void);
+static inline uint32_t aw_fork_generation(void)
+{
+	return aw_fork_generation_now;
+}
 
 /*
  * A fork in a signal handler that has interrupted its thread in the library, where that holds a lock, calls no handlers: it would wait

@@ -108,8 +108,9 @@ bool aw_deferral_post(struct aw_uqp *qp)
 	/* A post into memory makes no system call that waiting could save. */
 	if (!qp->out->is_socket && !d->ack.due)
 		return false;
-	uint64_t now = aw_now_ns();
 	const struct aw_credit_polls polls = polls_of(qp);
+	/* Behind a poll a post begins anew, whatever the time. */
+	uint64_t now = d->ack.due || polls.count == d->posts.polls ? aw_now_ns() : 0;
 
 	aw_credit_ack_answered(&d->ack, now);
 	if (!aw_credit_posted(&d->posts, &polls, now))
