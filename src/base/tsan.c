@@ -7,7 +7,6 @@ __attribute__((weak)) void AnnotateIgnoreReadsEnd(const char *file, int line);
 __attribute__((weak)) void AnnotateIgnoreWritesBegin(const char *file, int line);
 __attribute__((weak)) void AnnotateIgnoreWritesEnd(const char *file, int line);
 __attribute__((weak)) void __tsan_acquire(void *at);
-__attribute__((weak)) void __tsan_release(void *at);
 
 bool aw_tsan_is_here(void)
 {
@@ -15,7 +14,7 @@ bool aw_tsan_is_here(void)
 	       AnnotateIgnoreReadsEnd && AnnotateIgnoreWritesBegin && AnnotateIgnoreWritesEnd;
 }
 
-void aw_tsan_ignore_begin(void)
+void aw_tsan_begin_ignoring(void)
 {
 	if (!AnnotateIgnoreReadsBegin || !aw_tsan_is_here())
 		return;
@@ -23,7 +22,7 @@ void aw_tsan_ignore_begin(void)
 	AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
 }
 
-void aw_tsan_ignore_end(void)
+void aw_tsan_end_ignoring(void)
 {
 	if (!AnnotateIgnoreReadsEnd || !aw_tsan_is_here())
 		return;
@@ -31,13 +30,12 @@ void aw_tsan_ignore_end(void)
 	AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
 }
 
-void aw_tsan_release(void *at)
+void aw_tsan_note_release(void *at)
 {
-	if (__tsan_release)
-		__tsan_release(at);
+	__tsan_release(at);
 }
 
-void aw_tsan_acquire(void *at)
+void aw_tsan_note_acquire(void *at)
 {
 	if (__tsan_acquire)
 		__tsan_acquire(at);

@@ -9,15 +9,42 @@
 /* False without the runtime: then the other calls do nothing. The build for ThreadSanitizer takes tsan_none.c. */
 bool aw_tsan_is_here(void);
 
+/* The runtime's. A message makes several of the calls below, so that each looks for it first. */
+__attribute__((weak)) void __tsan_release(void *at);
+
+/* Behind the calls below, where the runtime may be there. */
+void aw_tsan_begin_ignoring(void);
+void aw_tsan_end_ignoring(void);
+void aw_tsan_note_release(void *at);
+void aw_tsan_note_acquire(void *at);
+
 /*
  * A pair, of one thread, whose accesses to memory are not judged. A device's accesses are none of a thread's: programs watch memory
  * that a peer writes, and write memory that a peer reads, without a completion.
  */
-void aw_tsan_ignore_begin(void);
-void aw_tsan_ignore_end(void);
+static inline void aw_tsan_ignore_begin(void)
+{
+	if (__tsan_release)
+		aw_tsan_begin_ignoring();
+}
+
+static inline void aw_tsan_ignore_end(void)
+{
+	if (__tsan_release)
+		aw_tsan_end_ignoring();
+}
 
 /* A thread's accesses before the release come before another's behind the acquire of the same address. */
-void aw_tsan_release(void *at);
-void aw_tsan_acquire(void *at);
+static inline void aw_tsan_release(void *at)
+{
+	if (__tsan_release)
+		aw_tsan_note_release(at);
+}
+
+static inline void aw_tsan_acquire(void *at)
+{
+	if (__tsan_release)
+		aw_tsan_note_acquire(at);
+}
 
 #endif

@@ -7,20 +7,20 @@ bool aw_tsan_is_here(void)
 	return false;
 }
 
-void aw_tsan_ignore_begin(void)
+void aw_tsan_begin_ignoring(void)
 {
 }
 
-void aw_tsan_ignore_end(void)
+void aw_tsan_end_ignoring(void)
 {
 }
 
-void aw_tsan_release(void *at)
+void aw_tsan_note_release(void *at)
 {
 	(void)at;
 }
 
-void aw_tsan_acquire(void *at)
+void aw_tsan_note_acquire(void *at)
 {
 	(void)at;
 }

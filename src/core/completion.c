@@ -51,7 +51,7 @@ static void pop(struct aw_qp *qp, enum aw_wc_status status)
 	sq->head++;
 }
 
-void aw_completion_retire(struct aw_qp *qp)
+void aw_completion_retire_done(struct aw_qp *qp)
 {
 	const struct aw_sq *sq = &qp->sq;
 

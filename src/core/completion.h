@@ -5,8 +5,15 @@
 
 #include "core/qp.h"
 
-/* Completes the WRs at the head of the SQ that are over. */
-void aw_completion_retire(struct aw_qp *qp);
+/* Completes the WRs at the head of the SQ that are over; the first is done. */
+void aw_completion_retire_done(struct aw_qp *qp);
+
+/* Likewise, where there may be none: a message makes several of these calls. */
+static inline void aw_completion_retire(struct aw_qp *qp)
+{
+	if (aw_sq_count(&qp->sq) > 0 && aw_sq_at(&qp->sq, qp->sq.head)->done)
+		aw_completion_retire_done(qp);
+}
 
 /* Completes every WR of the SQ, the half-received receive, and the RQ. */
 void aw_completion_flush(struct aw_qp *qp);

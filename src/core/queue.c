@@ -110,6 +110,15 @@ static uint32_t sge_sum(const struct aw_sge *sge, uint32_t count)
 	return sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
 }
 
+/* Most receives have one, for which no call is made. */
+static void copy_sges(struct aw_sge *to, const struct aw_sge *from, uint32_t count)
+{
+	if (count == 1)
+		*to = *from;
+	else if (count > 0)
+		memcpy(to, from, count * sizeof(*to));
+}
+
 bool aw_rq_post(struct aw_rq *rq, uint64_t wr_id, const struct aw_sge *sge, uint32_t count)
 {
 	struct rq_slot *slot;
@@ -121,8 +130,7 @@ bool aw_rq_post(struct aw_rq *rq, uint64_t wr_id, const struct aw_sge *sge, uint
 	slot->wr_id = wr_id;
 	slot->len = sge_sum(sge, count);
 	slot->sge_count = count;
-	if (count > 0)
-		memcpy(slot->sge, sge, count * sizeof(*sge));
+	copy_sges(slot->sge, sge, count);
 	rq->tail++;
 	return true;
 }
@@ -138,8 +146,7 @@ bool aw_rq_take(struct aw_rq *rq, struct aw_rwqe *recv)
 	recv->wr_id = slot->wr_id;
 	recv->len = slot->len;
 	recv->sge_count = slot->sge_count;
-	if (slot->sge_count > 0)
-		memcpy(recv->sge, slot->sge, slot->sge_count * sizeof(*slot->sge));
+	copy_sges(recv->sge, slot->sge, slot->sge_count);
 	rq->head++;
 	return true;
 }

@@ -8,18 +8,6 @@
 
 #include <string.h>
 
-enum aw_error aw_span_reach(const struct aw_qp *qp, const struct aw_mr *mr, uint32_t access,
-			    const struct aw_span *span)
-{
-	const uint32_t writes = AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE |
-				AW_ACCESS_REMOTE_ATOMIC;
-
-	if (!(mr->access & AW_ACCESS_ON_DEMAND))
-		return AW_OK;
-	return qp->ops->reach(qp->ctx, mr, span->p, span->len, access & writes) ? AW_OK
-										: AW_E_RDMAP_BOUNDS;
-}
-
 /* Octets offset to offset + len of one SGE. */
 static enum aw_error hold_one(const struct aw_qp *qp, const struct aw_stretch *stretch,
 			      const struct aw_sge *sge, struct aw_spans *spans,

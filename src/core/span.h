@@ -31,8 +31,17 @@ struct aw_stretch {
  * For a held MR that has passed aw_mr_check for this access: AW_OK, or AW_E_RDMAP_BOUNDS when it is
  * on demand and these octets cannot be accessed.
  */
-enum aw_error aw_span_reach(const struct aw_qp *qp, const struct aw_mr *mr, uint32_t access,
-			    const struct aw_span *span) AW_MUST_USE;
+static inline enum aw_error aw_span_reach(const struct aw_qp *qp, const struct aw_mr *mr,
+					  uint32_t access, const struct aw_span *span)
+{
+	const uint32_t writes = AW_ACCESS_LOCAL_WRITE | AW_ACCESS_REMOTE_WRITE |
+				AW_ACCESS_REMOTE_ATOMIC;
+
+	if (!(mr->access & AW_ACCESS_ON_DEMAND))
+		return AW_OK;
+	return qp->ops->reach(qp->ctx, mr, span->p, span->len, access & writes) ? AW_OK
+										: AW_E_RDMAP_BOUNDS;
+}
 
 /* Holds the MRs of a stretch. On an error none is held. */
 enum aw_error aw_spans_hold(const struct aw_qp *qp, const struct aw_stretch *stretch,

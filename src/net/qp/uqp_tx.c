@@ -35,8 +35,8 @@ static void look_at_path(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 		aw_send_buffer_look(&qp->send_buffer, qp->fd);
 }
 
-/* Puts the FPDUs that are due now into the batch. False when there are none. */
-static bool fill(struct aw_uqp *qp, struct aw_batch *batch) AW_REQUIRES(qp->lock)
+/* Puts the FPDUs that are due now into the batch. *idle: the core has no more. False when there are none. */
+static bool fill(struct aw_uqp *qp, struct aw_batch *batch, bool *idle) AW_REQUIRES(qp->lock)
 {
 	struct aw_tx_out out = {
 		.arena = batch->arena,
@@ -48,9 +48,10 @@ static bool fill(struct aw_uqp *qp, struct aw_batch *batch) AW_REQUIRES(qp->lock
 	bool more = !aw_move_fill(qp, &out);
 
 	look_at_path(qp);
+	*idle = false;
 	while (more)
 		more = aw_tx_next(&qp->core, &out) == AW_TX_FPDU && out.octets < AW_BATCH_BYTES &&
-		       !aw_tx_is_idle(&qp->core);
+		       !(*idle = aw_tx_is_idle(&qp->core));
 	qp->touched |= qp->core.tx_used;
 	batch->iov_count = out.iov_count;
 	if (out.iov_count > 0 && aw_capture_is_asked(qp))
@@ -107,13 +108,14 @@ static void put_batch(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 /* The result of a round. */
 enum round {
 	ROUND_SENT, /* all that it took; there may be more */
+	ROUND_LAST, /* likewise, and the core has no more */
 	ROUND_BLOCKED, /* the carrier takes no more, or an error ends the stream */
 	ROUND_OVER, /* nothing is due */
 };
 
 static enum round send_round(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
-	bool empty = !qp->batch;
+	bool empty = !qp->batch, idle = false;
 
 	if (empty)
 		qp->batch = aw_batch_get();
@@ -121,7 +123,7 @@ static enum round send_round(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 		aw_uqp_starve(qp);
 		return ROUND_OVER;
 	}
-	if (empty && !fill(qp, qp->batch)) {
+	if (empty && !fill(qp, qp->batch, &idle)) {
 		put_batch(qp);
 		return ROUND_OVER;
 	}
@@ -129,7 +131,7 @@ static enum round send_round(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 		return ROUND_BLOCKED;
 	put_batch(qp);
 	aw_move_sent(qp);
-	return ROUND_SENT;
+	return idle ? ROUND_LAST : ROUND_SENT;
 }
 
 /* Writes FPDUs where the peer reads them. */
@@ -138,11 +140,12 @@ static enum round place_round(struct aw_uqp *qp, uint8_t *place, size_t room) AW
 	struct aw_iov iov[2]; /* one is used, and another free: the FPDUs are adjacent */
 	struct aw_tx_out out = { .arena = place, .arena_len = room, .iov = iov, .iov_max = 2 };
 	uint64_t pos = qp->core.tx_pos;
+	bool idle = false;
 	enum aw_tx tx;
 
 	do
 		tx = aw_tx_next(&qp->core, &out);
-	while (tx == AW_TX_FPDU && out.octets < PLACE_BYTES && !aw_tx_is_idle(&qp->core));
+	while (tx == AW_TX_FPDU && out.octets < PLACE_BYTES && !(idle = aw_tx_is_idle(&qp->core)));
 	qp->touched |= qp->core.tx_used;
 	if (out.octets == 0)
 		return tx == AW_TX_FULL ? ROUND_BLOCKED : ROUND_OVER;
@@ -151,7 +154,7 @@ static enum round place_round(struct aw_uqp *qp, uint8_t *place, size_t room) AW
 	qp->out->publish(qp, out.octets);
 	aw_probe_transmit(qp->qpn, out.octets);
 	aw_tx_sent(&qp->core, out.octets);
-	return ROUND_SENT;
+	return idle ? ROUND_LAST : ROUND_SENT;
 }
 
 static enum round transmit_round(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
@@ -174,8 +177,9 @@ void aw_uqp_transmit(struct aw_uqp *qp)
 	qp->tx_blocked = false;
 	if (over)
 		return;
-	for (int i = 0; i < ROUNDS_MAX && round == ROUND_SENT; i++) {
-		if (!qp->batch && !aw_move_is_due(qp) && aw_tx_is_idle(&qp->core))
+	for (int i = 0; i < ROUNDS_MAX && round <= ROUND_LAST; i++) {
+		if (!qp->batch && !aw_move_is_due(qp) &&
+		    (round == ROUND_LAST || aw_tx_is_idle(&qp->core)))
 			return;
 		round = transmit_round(qp);
 	}
