@@ -93,29 +93,36 @@ static bool is_copied(ssize_t n, struct step *step, const uint8_t *at)
 	return n == (ssize_t)step->len;
 }
 
+static __attribute__((noinline, cold)) bool place_by_kernel(struct step *step)
+{
+	const struct iovec ours = { (void *)(uintptr_t)step->src, step->len };
+	const struct iovec theirs = { step->dst, step->len };
+
+	return is_copied(process_vm_writev(getpid(), &ours, 1, &theirs, 1, 0), step, step->dst);
+}
+
 bool aw_guard_place(uint8_t *at, const uint8_t *src, size_t len)
 {
 	struct step step = { .dst = at, .src = src, .len = len };
-	const struct iovec ours = { (void *)(uintptr_t)src, len }, theirs = { at, len };
 
 	if (len == 0)
 		return true;
-	if (aw_fault_is_caught())
-		return run(copy, &step, at, len);
-	return is_copied(process_vm_writev(getpid(), &ours, 1, &theirs, 1, 0), &step, at);
+	return aw_fault_is_caught() ? run(copy, &step, at, len) : place_by_kernel(&step);
+}
+
+static __attribute__((noinline, cold)) bool gather_by_kernel(struct step *step)
+{
+	const struct iovec ours = { step->dst, step->len };
+	const struct iovec theirs = { (void *)(uintptr_t)step->src, step->len };
+
+	return is_copied(process_vm_readv(getpid(), &ours, 1, &theirs, 1, 0), step, step->src);
 }
 
 static bool gather(void (*act)(struct step *step), struct step *step)
 {
-	const uint8_t *at = step->src;
-	const struct iovec ours = { step->dst, step->len };
-	const struct iovec theirs = { (void *)(uintptr_t)at, step->len };
-
 	if (step->len == 0)
 		return true;
-	if (aw_fault_is_caught())
-		return run(act, step, at, step->len);
-	return is_copied(process_vm_readv(getpid(), &ours, 1, &theirs, 1, 0), step, at);
+	return aw_fault_is_caught() ? run(act, step, step->src, step->len) : gather_by_kernel(step);
 }
 
 bool aw_guard_gather(uint8_t *dst, const uint8_t *at, size_t len)
