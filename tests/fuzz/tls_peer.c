@@ -2,6 +2,7 @@
 #include "tls_peer.h"
 
 #include "fuzz.h"
+#include "net/tls/alpn.h"
 #include "net/tls/tls.h"
 
 #include <arpa/inet.h>

@@ -60,8 +60,8 @@ STRANGERS = {
     "by one of the same ca, which is none itself": Stranger(lambda a, s: issued_by(a, a.issue("no-ca")), "UNKNOWN_CA", "invalid CA certificate"),
     "by itself": Stranger(by_itself, "UNKNOWN_CA", "name the ca that issued it by --tls-ca"),
     "a chain without end": Stranger(lambda a, s: chained(a, 400), "ILLEGAL_PARAMETER", "excessive message size"),
-    "no protocol": Stranger(lambda a, s: a.issue("plain", f"DNS:{NAME}"), "NO_APPLICATION_PROTOCOL", "tls: ", alpn=()),
-    "another protocol": Stranger(lambda a, s: a.issue("http", f"DNS:{NAME}"), "NO_APPLICATION_PROTOCOL", "tls: ", alpn=("http/1.1", "h2")),
+    "no protocol": Stranger(lambda a, s: a.issue("plain", f"DNS:{NAME}"), "NO_APPLICATION_PROTOCOL", "asks for another protocol inside tls, or for none", alpn=()),
+    "another protocol": Stranger(lambda a, s: a.issue("http", f"DNS:{NAME}"), "NO_APPLICATION_PROTOCOL", "asks for another protocol inside tls, or for none", alpn=("http/1.1", "h2")),
     "tls 1.2": Stranger(lambda a, s: a.issue("old", f"DNS:{NAME}"), "PROTOCOL_VERSION", "the peer does not speak tls 1.3",
                         most=ssl.TLSVersion.TLSv1_2),
 }

@@ -44,6 +44,13 @@ static const struct {
 	  "odd: see docs/tls.md" },
 	{ { .reason = SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE }, "the peer has no certificate" },
 	{ { .reason = SSL_R_UNSUPPORTED_PROTOCOL }, "does not speak tls 1.3" },
+	{ { .reason = SSL_R_CALLBACK_FAILED },
+	  "another protocol inside tls, or for none: is its program" },
+	{ { .reason = SSL_R_CALLBACK_FAILED, .for_records = true },
+	  "it does not carry records under tls" },
+	{ { .reason = ALERT(SSL_AD_NO_APPLICATION_PROTOCOL) }, "is no rdma one of anywarp" },
+	{ { .reason = ALERT(SSL_AD_NO_APPLICATION_PROTOCOL), .for_records = true },
+	  "run its program by this version of anywarp sockets" },
 	{ { .reason = 281, .reason_text = "bad record mac" }, "tls: bad record mac" },
 	{ { .secured = true }, "tls: failed" },
 };

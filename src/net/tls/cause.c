@@ -44,6 +44,10 @@ static const struct {
 	  "make one with that address as subjectAltName there, or give its name by --tls-name here" },
 };
 
+static const char no_records[] =
+	"no application protocol: the peer does not carry records under tls: run its program by this version of "
+	"anywarp sockets, or this one with ANYWARP_SOCKETS_RECORD=off";
+
 static const char *alert_text(int reason)
 {
 	for (size_t i = 0; i < ARRAY_LEN(alerts); i++)
@@ -95,6 +99,10 @@ void aw_tls_explain(const struct aw_tls_end *end, char *cause, size_t max)
 			end->reason < SSL_AD_REASON_OFFSET + 256;
 	const char *alert = is_alert ? alert_text(end->reason) : NULL;
 
+	if (end->for_records &&
+	    end->reason == SSL_AD_REASON_OFFSET + SSL_AD_NO_APPLICATION_PROTOCOL)
+		alert = no_records;
+
 	if (alert)
 		snprintf(cause, max, "the peer's tls alert: %s", alert);
 	else if (end->io_errno)
@@ -117,6 +125,13 @@ void aw_tls_explain(const struct aw_tls_end *end, char *cause, size_t max)
 		snprintf(
 			cause, max,
 			"the peer has no certificate: run its program with --tls-cert and --tls-key");
+	else if (end->reason == SSL_R_CALLBACK_FAILED)
+		snprintf(
+			cause, max,
+			"the peer asks for another protocol inside tls, or for none: %s",
+			end->for_records
+				? "it does not carry records under tls"
+				: "is its program an rdma one, or a sockets one with the setting of this one, and run by anywarp?");
 	else if (end->reason == SSL_R_UNSUPPORTED_PROTOCOL)
 		snprintf(cause, max, "the peer does not speak tls 1.3");
 	else

@@ -9,6 +9,7 @@
 /* A session's end, as far as it is known. */
 struct aw_tls_end {
 	bool accepts; /* the peer has connected */
+	bool for_records; /* the protocol inside is AW_TLS_ALPN_RECORD */
 	bool secured; /* the handshake was done */
 	bool cut; /* TCP ended the stream, and TLS did not */
 	int io_errno; /* the socket failed; or 0 */

@@ -3,10 +3,10 @@
 
 #include "base/log.h"
 #include "net/base/fork.h"
+#include "net/tls/expect.h"
 #include "net/tls/keylog.h"
 #include "net/tls/resume.h"
 #include "net/tls/stamp.h"
-#include "net/tls/tls.h"
 #include "net/tls/want.h"
 #include "ring/lock.h"
 
@@ -25,31 +25,42 @@ static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
 static SSL_CTX *current AW_GUARDED_BY(lock);
 static struct aw_stamp stamps[FILES] AW_GUARDED_BY(lock); /* of the last try */
 
-static const unsigned char alpn[] = "\x0b" AW_TLS_ALPN;
-_Static_assert(sizeof(AW_TLS_ALPN) - 1 == 0x0b, "the first byte is the name's length");
-
 static int refuse_password(char *buf, int size, int rwflag, void *arg)
 {
 	(void)buf, (void)size, (void)rwflag, (void)arg;
 	return 0;
 }
 
-/* Responder. RFC 7301 3.2: a client without the protocol gets the alert no_application_protocol. */
+/* Finds the session's protocol in a list of names, each behind its length. Returns its place, or NULL. */
+static const unsigned char *find_protocol(SSL *ssl, const unsigned char *in, size_t in_len)
+{
+	const char *name = aw_tls_expect_of(ssl)->alpn;
+	size_t len = strlen(name);
+
+	for (size_t at = 0; at < in_len && in[at] < in_len - at; at += in[at] + 1u)
+		if (in[at] == len && memcmp(in + at + 1, name, len) == 0)
+			return in + at + 1;
+	return NULL;
+}
+
+/* Responder. */
 static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *len,
 		       const unsigned char *in, unsigned int in_len, void *arg)
 {
-	(void)ssl, (void)arg;
-	for (unsigned int at = 0; at < in_len && in[at] < in_len - at; at += in[at] + 1u) {
-		if (in[at] != alpn[0] || memcmp(in + at + 1, alpn + 1, alpn[0]) != 0)
-			continue;
-		*out = in + at + 1;
-		*len = in[at];
-		return SSL_TLSEXT_ERR_OK;
-	}
-	return SSL_TLSEXT_ERR_ALERT_FATAL;
+	const unsigned char *found = find_protocol(ssl, in, in_len);
+
+	(void)arg;
+	if (!found)
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	*out = found;
+	*len = found[-1];
+	return SSL_TLSEXT_ERR_OK;
 }
 
-/* A client that names no protocol at all is told the same; OpenSSL would let it in. */
+/*
+ * Responder, before it sends anything. RFC 7301 3.2: a client without the protocol gets the alert no_application_protocol. So does one
+ * that names no protocol at all; OpenSSL would let it in. The extension is the list's length in two bytes, and the list.
+ */
 static int check_hello(SSL *ssl, int *alert, void *arg)
 {
 	const unsigned char *found;
@@ -57,7 +68,8 @@ static int check_hello(SSL *ssl, int *alert, void *arg)
 
 	(void)arg;
 	if (aw_openssl.SSL_client_hello_get0_ext(
-		    ssl, TLSEXT_TYPE_application_layer_protocol_negotiation, &found, &len) == 1)
+		    ssl, TLSEXT_TYPE_application_layer_protocol_negotiation, &found, &len) == 1 &&
+	    len > 2 && find_protocol(ssl, found + 2, len - 2))
 		return SSL_CLIENT_HELLO_SUCCESS;
 	*alert = SSL_AD_NO_APPLICATION_PROTOCOL;
 	return SSL_CLIENT_HELLO_ERROR;
@@ -79,8 +91,7 @@ static bool set_rules(SSL_CTX *ctx)
 	aw_tls_keylog_use(ctx);
 	o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_READ_AHEAD, 1, NULL);
 	return o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION, NULL) == 1 &&
-	       aw_tls_resume_prepare(ctx) &&
-	       o->SSL_CTX_set_alpn_protos(ctx, alpn, sizeof(alpn) - 1) == 0;
+	       aw_tls_resume_prepare(ctx);
 }
 
 /* False, with the reason why OpenSSL does not take the file. */

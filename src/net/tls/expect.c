@@ -4,6 +4,7 @@
 #include "net/base/addr.h"
 #include "net/tls/tls_env.h"
 
+#include <assert.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +12,15 @@
 /* "*.example.org" is ".example.org" to OpenSSL, for which the second flag has it stand for one label. */
 #define NAME_FLAGS (X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_SINGLE_LABEL_SUBDOMAINS)
 
+/* The index of a session's own data that OpenSSL leaves to the program. */
+#define AT_EXPECT 0
+
 static const struct aw_openssl *const o = &aw_openssl;
 
 void aw_tls_expect_init(struct aw_tls_expect *expect, const struct sockaddr *peer, bool accepts,
 			const struct aw_tls_want *want)
 {
-	*expect = (struct aw_tls_expect){ .names = aw_tls_settings()->name };
+	*expect = (struct aw_tls_expect){ .names = aw_tls_settings()->name, .alpn = AW_TLS_ALPN };
 	memcpy(&expect->peer, peer, aw_addr_len(peer));
 	expect->name_count = expect->names ? 1 : 0;
 	if (want->rule && want->rule->name_count > 0) {
@@ -73,11 +77,30 @@ static size_t address_of(const struct sockaddr_storage *peer, const uint8_t **oc
 	return sizeof(v4->sin_addr);
 }
 
-bool aw_tls_expect_set(const struct aw_tls_expect *expect, SSL *ssl, bool accepts)
+static bool set_protocol(const struct aw_tls_expect *expect, SSL *ssl)
+{
+	unsigned char list[1 + AW_TLS_ALPN_MAX];
+	size_t len = strlen(expect->alpn);
+
+	assert(len <= AW_TLS_ALPN_MAX);
+	list[0] = (unsigned char)len;
+	memcpy(list + 1, expect->alpn, len);
+	return o->SSL_set_alpn_protos(ssl, list, (unsigned int)len + 1) == 0;
+}
+
+struct aw_tls_expect *aw_tls_expect_of(const SSL *ssl)
+{
+	return o->SSL_get_ex_data(ssl, AT_EXPECT);
+}
+
+bool aw_tls_expect_set(struct aw_tls_expect *expect, SSL *ssl, bool accepts)
 {
 	const uint8_t *octets;
 	size_t len = address_of(&expect->peer, &octets);
 
+	if (o->SSL_set_ex_data(ssl, AT_EXPECT, expect) != 1 ||
+	    (!accepts && !set_protocol(expect, ssl)))
+		return false;
 	if (expect->name_count > 0)
 		return set_names(expect, ssl, accepts);
 	return !expect->by_address ||

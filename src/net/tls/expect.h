@@ -4,6 +4,7 @@
 #ifndef NET_TLS_EXPECT_H
 #define NET_TLS_EXPECT_H
 
+#include "net/tls/alpn.h"
 #include "net/tls/openssl.h"
 #include "net/tls/want.h"
 
@@ -19,15 +20,22 @@ struct aw_tls_expect {
 	uint32_t name_count;
 	uint32_t rule_line; /* of the rule that has the names; 0: none */
 	bool by_address; /* peer's has to be in the certificate */
+	const char *alpn; /* the protocol inside, which both ends name */
 };
 
 /* accepts: the peer has connected, from any address. Without names each one of the CA is let in then. */
 void aw_tls_expect_init(struct aw_tls_expect *expect, const struct sockaddr *peer, bool accepts,
 			const struct aw_tls_want *want);
 
-/* Has OpenSSL verify that, and, where this end connects, ask for the first name. False: memory is out. */
-bool aw_tls_expect_set(const struct aw_tls_expect *expect, SSL *ssl, bool accepts)
+/*
+ * Has OpenSSL verify that, and, where this end connects, ask for the first name and for the protocol; expect outlives ssl. False:
+ * memory is out.
+ */
+bool aw_tls_expect_set(struct aw_tls_expect *expect, SSL *ssl, bool accepts)
 	__attribute__((warn_unused_result));
+
+/* The expectation that was set for the session; NULL: none. */
+struct aw_tls_expect *aw_tls_expect_of(const SSL *ssl);
 
 /* True when a certificate that was verified earlier is valid now, and of such a peer. Takes NULL. */
 bool aw_tls_expect_holds(const struct aw_tls_expect *expect, const X509 *cert);

@@ -2,6 +2,7 @@
 #include "net/tls/keylog.h"
 
 #include "base/log.h"
+#include "net/tls/secrets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,12 +59,11 @@ int aw_tls_keylog_begin(void)
  * Opened for each line, since a program may close all fds that it does not know, and have a file of its own under the
  * number then. One write a line: processes share the file.
  */
-static void write_line(const SSL *ssl, const char *line)
+static void write_line(const char *line)
 {
 	struct iovec parts[] = { { (void *)(uintptr_t)line, strlen(line) }, { "\n", 1 } };
 	int fd = open_file(file, 0);
 
-	(void)ssl;
 	if (fd < 0 || writev(fd, parts, 2) < 0)
 		aw_log(aw_log_has_room() ? AW_LOG_WARN : AW_LOG_INFO,
 		       "tls: a connection's keys are not in the key log %s: %s", file,
@@ -72,8 +72,14 @@ static void write_line(const SSL *ssl, const char *line)
 		close(fd);
 }
 
+static void take_line(const SSL *ssl, const char *line)
+{
+	aw_tls_secrets_note(ssl, line);
+	if (*file)
+		write_line(line);
+}
+
 void aw_tls_keylog_use(SSL_CTX *ctx)
 {
-	if (*file)
-		aw_openssl.SSL_CTX_set_keylog_callback(ctx, write_line);
+	aw_openssl.SSL_CTX_set_keylog_callback(ctx, take_line);
 }

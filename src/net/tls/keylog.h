@@ -14,7 +14,7 @@
  */
 int aw_tls_keylog_begin(void);
 
-/* Sessions of this context write their secrets there, if there is a key log. */
+/* Sessions of this context write their secrets there, if there is a key log, and to an owner that asks (secrets.h). */
 void aw_tls_keylog_use(SSL_CTX *ctx);
 
 #endif

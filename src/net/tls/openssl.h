@@ -26,6 +26,13 @@ typedef struct x509_store_ctx_st X509_STORE_CTX;
 typedef struct X509_name_st X509_NAME;
 typedef struct X509_VERIFY_PARAM_st X509_VERIFY_PARAM;
 typedef struct ossl_init_settings_st OPENSSL_INIT_SETTINGS;
+typedef struct crypto_ex_data_st CRYPTO_EX_DATA;
+typedef void CRYPTO_EX_new(void *parent, void *ptr, CRYPTO_EX_DATA *data, int index, long argl,
+			   void *argp);
+typedef void CRYPTO_EX_free(void *parent, void *ptr, CRYPTO_EX_DATA *data, int index, long argl,
+			    void *argp);
+typedef int CRYPTO_EX_dup(CRYPTO_EX_DATA *to, const CRYPTO_EX_DATA *from, void **data, int index,
+			  long argl, void *argp);
 
 #include "net/tls/openssl_functions.h"
 
@@ -55,10 +62,12 @@ enum {
 	SSL_AD_NO_APPLICATION_PROTOCOL = 120,
 	SSL_R_CERTIFICATE_VERIFY_FAILED = 134,
 	SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE = 199,
+	SSL_R_CALLBACK_FAILED = 234,
 	SSL_R_UNSUPPORTED_PROTOCOL = 258,
 	TLS1_3_VERSION = 0x0304,
 	TLSEXT_NAMETYPE_host_name = 0,
 	TLSEXT_TYPE_application_layer_protocol_negotiation = 16,
+	CRYPTO_EX_INDEX_SSL = 0,
 	OPENSSL_INIT_NO_ATEXIT = 0x00080000,
 	BIO_FLAGS_READ = 0x01,
 	BIO_FLAGS_WRITE = 0x02,

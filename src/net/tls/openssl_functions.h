@@ -51,7 +51,7 @@ typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
 	F(void, SSL_SESSION_free, (SSL_SESSION *session)) \
 	F(X509 *, SSL_SESSION_get0_peer, (SSL_SESSION *session)) \
 	F(int, SSL_key_update, (SSL *ssl, int type)) \
-	F(int, SSL_CTX_set_alpn_protos, (SSL_CTX *ctx, const unsigned char *protos, unsigned int len)) \
+	F(int, SSL_set_alpn_protos, (SSL *ssl, const unsigned char *protos, unsigned int len)) \
 	F(void, SSL_CTX_set_alpn_select_cb, (SSL_CTX *ctx, aw_ssl_alpn_fn *fn, void *arg)) \
 	F(void, SSL_CTX_set_client_hello_cb, (SSL_CTX *ctx, aw_ssl_hello_fn *fn, void *arg)) \
 	F(void, SSL_CTX_set_keylog_callback, (SSL_CTX *ctx, aw_ssl_keylog_fn *fn)) \
@@ -75,6 +75,9 @@ typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
 	F(void, SSL_get0_alpn_selected, (const SSL *ssl, const unsigned char **out, unsigned int *len)) \
 	F(const SSL_CIPHER *, SSL_get_current_cipher, (const SSL *ssl)) \
 	F(const char *, SSL_CIPHER_get_name, (const SSL_CIPHER *cipher)) \
+	F(uint16_t, SSL_CIPHER_get_protocol_id, (const SSL_CIPHER *cipher)) \
+	F(int, SSL_set_num_tickets, (SSL *ssl, size_t count)) \
+	F(int, CRYPTO_get_ex_new_index, (int kind, long argl, void *argp, CRYPTO_EX_new *make, CRYPTO_EX_dup *copy, CRYPTO_EX_free *end)) \
 	F(X509 *, SSL_get1_peer_certificate, (const SSL *ssl)) \
 	F(const ASN1_TIME *, X509_get0_notBefore, (const X509 *cert)) \
 	F(const ASN1_TIME *, X509_get0_notAfter, (const X509 *cert)) \
@@ -94,6 +97,11 @@ typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
 	F(int, BIO_meth_set_write, (BIO_METHOD *method, aw_bio_write_fn *fn)) \
 	F(int, BIO_meth_set_ctrl, (BIO_METHOD *method, aw_bio_ctrl_fn *fn)) \
 	F(BIO *, BIO_new, (const BIO_METHOD *method)) \
+	F(const BIO_METHOD *, BIO_s_mem, (void)) \
+	F(int, BIO_free, (BIO *bio)) \
+	F(int, BIO_read, (BIO *bio, void *to, int len)) \
+	F(int, BIO_write, (BIO *bio, const void *from, int len)) \
+	F(size_t, BIO_ctrl_pending, (BIO *bio)) \
 	F(void, BIO_set_data, (BIO *bio, void *data)) \
 	F(void *, BIO_get_data, (BIO *bio)) \
 	F(void, BIO_set_init, (BIO *bio, int init)) \

@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The index that OpenSSL leaves to the program: expect of a session, and the number of a context. */
-#define AT_EXPECT 0
+/* The index of a context's own data that OpenSSL leaves to the program. */
+#define AT_NUMBER 0
 
 /* A session is used once (RFC 8446 C.4): each handshake brings the next. */
 struct ticket {
@@ -29,7 +29,7 @@ static const struct aw_openssl *const o = &aw_openssl;
 
 static uintptr_t context_of(const SSL *ssl)
 {
-	return (uintptr_t)o->SSL_CTX_get_ex_data(o->SSL_get_SSL_CTX(ssl), AT_EXPECT);
+	return (uintptr_t)o->SSL_CTX_get_ex_data(o->SSL_get_SSL_CTX(ssl), AT_NUMBER);
 }
 
 static bool is_of(const struct ticket *ticket, const struct sockaddr_storage *peer)
@@ -56,7 +56,7 @@ static struct ticket *place_for(const struct sockaddr_storage *peer) AW_REQUIRES
 /* OpenSSL's new_session_cb, of an initiator: 1 keeps the session. */
 static int keep(SSL *ssl, SSL_SESSION *session)
 {
-	const struct aw_tls_expect *expect = o->SSL_get_ex_data(ssl, AT_EXPECT);
+	const struct aw_tls_expect *expect = aw_tls_expect_of(ssl);
 	SSL_SESSION *before;
 	struct ticket *place;
 
@@ -89,16 +89,16 @@ static SSL_SESSION *take(const struct sockaddr_storage *peer, uintptr_t *context
 
 static bool session_holds(SSL *ssl, SSL_SESSION *session)
 {
-	const struct aw_tls_expect *expect = o->SSL_get_ex_data(ssl, AT_EXPECT);
+	const struct aw_tls_expect *expect = aw_tls_expect_of(ssl);
 
 	return expect && aw_tls_expect_holds(expect, o->SSL_SESSION_get0_peer(session));
 }
 
-void aw_tls_resume_begin(SSL *ssl, const struct aw_tls_expect *expect, bool accepts)
+void aw_tls_resume_begin(SSL *ssl, bool accepts)
 {
-	bool is_set = o->SSL_set_ex_data(ssl, AT_EXPECT, (void *)(uintptr_t)expect) == 1;
+	const struct aw_tls_expect *expect = aw_tls_expect_of(ssl);
 	uintptr_t context = 0;
-	SSL_SESSION *session = accepts || !is_set ? NULL : take(&expect->peer, &context);
+	SSL_SESSION *session = accepts ? NULL : take(&expect->peer, &context);
 
 	if (session && context == context_of(ssl) && session_holds(ssl, session))
 		o->SSL_set_session(ssl, session);
@@ -127,7 +127,7 @@ bool aw_tls_resume_prepare(SSL_CTX *ctx)
 			SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL, NULL);
 	o->SSL_CTX_sess_set_new_cb(ctx, keep);
 	o->SSL_CTX_set_timeout(ctx, AW_TLS_TICKET_SECONDS);
-	return o->SSL_CTX_set_ex_data(ctx, AT_EXPECT, (void *)number) == 1 &&
+	return o->SSL_CTX_set_ex_data(ctx, AT_NUMBER, (void *)number) == 1 &&
 	       o->SSL_CTX_set_session_id_context(ctx, id, sizeof(id) - 1) == 1 &&
 	       o->SSL_CTX_set_session_ticket_cb(ctx, NULL, judge, NULL) == 1 &&
 	       o->SSL_CTX_set_num_tickets(ctx, 1) == 1;

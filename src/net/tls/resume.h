@@ -17,10 +17,10 @@
 bool aw_tls_resume_prepare(SSL_CTX *ctx) __attribute__((warn_unused_result));
 
 /*
- * The session resumes an earlier one only with the certificate of a peer that it would let in now; expect outlives ssl. That of an
- * initiator resumes the last one with its peer's address, if there is a ticket, and keeps what the peer gives it.
+ * The session resumes an earlier one only with the certificate of a peer that it would let in now (aw_tls_expect_set was called). That of
+ * an initiator resumes the last one with its peer's address, if there is a ticket, and keeps what the peer gives it.
  */
-void aw_tls_resume_begin(SSL *ssl, const struct aw_tls_expect *expect, bool accepts);
+void aw_tls_resume_begin(SSL *ssl, bool accepts);
 
 /* The tickets that the process has. */
 unsigned int aw_tls_resume_count(void);

@@ -7,9 +7,9 @@
 #include "base/log.h"
 #include "net/base/bounds.h"
 #include "net/tls/cause.h"
-#include "net/tls/context.h"
 #include "net/tls/expect.h"
 #include "net/tls/resume.h"
+#include "net/tls/session.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -172,47 +172,24 @@ static bool set_bio(struct aw_tls *tls)
 	return true;
 }
 
-static struct aw_tls *create(SSL_CTX *ctx, int fd, bool accepts)
-{
-	struct aw_tls *tls = calloc(1, sizeof(*tls));
-
-	if (!tls)
-		return NULL;
-	tls->fd = fd;
-	tls->accepts = accepts;
-	tls->ssl = o->SSL_new(ctx);
-	if (tls->ssl && set_bio(tls))
-		return tls;
-	aw_tls_free(tls);
-	return NULL;
-}
-
 int aw_tls_create(int fd, const struct sockaddr *peer, bool accepts, const struct aw_tls_want *want,
 		  struct aw_tls **made)
 {
-	int err = aw_tls_check();
-	SSL_CTX *ctx = err ? NULL : aw_tls_context_get();
-	struct aw_tls *tls;
+	struct aw_tls *tls = calloc(1, sizeof(*tls));
+	int err = ENOMEM;
 
-	if (err)
-		return err;
-	if (!ctx)
-		return ENOMEM;
-	o->ERR_clear_error();
-	tls = create(ctx, fd, accepts);
-	o->SSL_CTX_free(ctx);
 	if (!tls)
-		return ENOMEM;
-	aw_tls_expect_init(&tls->expect, peer, accepts, want);
-	if (!aw_tls_expect_set(&tls->expect, tls->ssl, accepts)) {
+		return err;
+	tls->fd = fd;
+	tls->accepts = accepts;
+	err = aw_tls_session_make(peer, accepts, want, AW_TLS_ALPN, &tls->expect, &tls->ssl);
+	if (!err && !set_bio(tls))
+		err = ENOMEM;
+	if (err) {
 		aw_tls_free(tls);
-		return ENOMEM;
+		return err;
 	}
-	aw_tls_resume_begin(tls->ssl, &tls->expect, accepts);
-	if (accepts)
-		o->SSL_set_accept_state(tls->ssl);
-	else
-		o->SSL_set_connect_state(tls->ssl);
+	aw_tls_resume_begin(tls->ssl, accepts);
 	*made = tls;
 	return 0;
 }
@@ -221,7 +198,8 @@ void aw_tls_free(struct aw_tls *tls)
 {
 	if (!tls)
 		return;
-	o->SSL_free(tls->ssl);
+	if (tls->ssl)
+		o->SSL_free(tls->ssl);
 	free(tls->out);
 	free(tls);
 }
@@ -246,11 +224,9 @@ bool aw_tls_flush(struct aw_tls *tls)
 	return true;
 }
 
-static const uint8_t protocol_version[] = { 21, 3, 3, 0, 2, 2, 70 }; /* RFC 8446 5.1, 6.2 */
-
 void aw_tls_tell_plain(int fd)
 {
-	(void)!aw_send_now(fd, protocol_version, sizeof(protocol_version));
+	(void)!aw_send_now(fd, aw_tls_plain_alert, AW_TLS_PLAIN_ALERT_LEN);
 }
 
 /* OpenSSL answers nothing to bytes that are no TLS. A program of anywarp's that runs without it knows what an alert is. */
@@ -259,57 +235,38 @@ static void answer_strange(struct aw_tls *tls)
 	bool is_tls = tls->first_len == 0 || tls->first[0] == 21 || tls->first[0] == 22;
 
 	if (is_tls || tls->secured || !tls->accepts || tls->out_len > 0 ||
-	    !make_room(tls, sizeof(protocol_version)))
+	    !make_room(tls, AW_TLS_PLAIN_ALERT_LEN))
 		return;
-	memcpy(tls->out, protocol_version, sizeof(protocol_version));
-	tls->out_len = sizeof(protocol_version);
+	memcpy(tls->out, aw_tls_plain_alert, AW_TLS_PLAIN_ALERT_LEN);
+	tls->out_len = AW_TLS_PLAIN_ALERT_LEN;
 }
 
 /* The session is over. The alert by which the peer is told leaves if the socket has room. */
 static void fail(struct aw_tls *tls)
 {
-	unsigned long error = o->ERR_peek_error();
 	struct aw_tls_end end = {
 		.accepts = tls->accepts,
 		.secured = tls->secured,
 		.cut = tls->fin_seen,
 		.io_errno = tls->io_errno,
-		.reason = AW_OPENSSL_REASON(error),
-		.reason_text = o->ERR_reason_error_string(error),
-		.verify = o->SSL_get_verify_result(tls->ssl),
 		.first = tls->first,
 		.first_len = tls->first_len,
-		.rule_line = tls->expect.rule_line,
 	};
 
-	end.verify_text = o->X509_verify_cert_error_string(end.verify);
-	aw_tls_explain(&end, tls->cause, sizeof(tls->cause));
+	(void)aw_tls_session_explain(tls->ssl, &end, tls->cause, sizeof(tls->cause));
 	tls->err = EPROTO;
 	if (tls->fin_seen)
 		tls->err = ECONNRESET;
 	else if (tls->io_errno)
 		tls->err = tls->io_errno;
-	o->ERR_clear_error();
 	answer_strange(tls);
 	(void)aw_tls_flush(tls);
-}
-
-/* True when OpenSSL only waits for the socket. */
-static bool waits(struct aw_tls *tls, int result)
-{
-	int error = o->SSL_get_error(tls->ssl, result);
-
-	return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
 }
 
 /* A server that speaks TLS and no MPA chooses no protocol. It learns that nothing comes: TLS has no alert for it. */
 static bool check_alpn(struct aw_tls *tls)
 {
-	const unsigned char *name;
-	unsigned int len;
-
-	o->SSL_get0_alpn_selected(tls->ssl, &name, &len);
-	if (len == strlen(AW_TLS_ALPN) && memcmp(name, AW_TLS_ALPN, len) == 0)
+	if (aw_tls_session_has_protocol(tls->ssl))
 		return true;
 	snprintf(
 		tls->cause, sizeof(tls->cause),
@@ -328,7 +285,7 @@ enum aw_tls_io aw_tls_handshake(struct aw_tls *tls)
 	aw_tls_begin_turn(tls);
 	o->ERR_clear_error();
 	result = o->SSL_do_handshake(tls->ssl);
-	if (result != 1 && !waits(tls, result)) {
+	if (result != 1 && !aw_tls_session_waits(tls->ssl, result)) {
 		fail(tls);
 		return AW_TLS_FAILED;
 	}
@@ -362,7 +319,7 @@ ssize_t aw_tls_recv(struct aw_tls *tls, void *buf, size_t len)
 		return n;
 	if (o->SSL_get_error(tls->ssl, n) == SSL_ERROR_ZERO_RETURN)
 		return 0;
-	if (!waits(tls, n)) {
+	if (!aw_tls_session_waits(tls->ssl, n)) {
 		fail(tls);
 		errno = tls->err;
 	} else {
@@ -473,18 +430,5 @@ const char *aw_tls_cause(const struct aw_tls *tls)
 
 struct aw_tls_identity *aw_tls_identify(const struct aw_tls *tls)
 {
-	X509 *cert = o->SSL_get1_peer_certificate(tls->ssl);
-	int len = cert ? o->i2d_X509(cert, NULL) : 0;
-	struct aw_tls_identity *identity = len > 0 ? malloc(sizeof(*identity) + (size_t)len) : NULL;
-
-	if (identity) {
-		unsigned char *to = identity->der;
-
-		atomic_init(&identity->refs, 1);
-		identity->der_len = (size_t)len;
-		(void)o->i2d_X509(cert, &to);
-		aw_tls_expect_name(&tls->expect, cert, identity->name, sizeof(identity->name));
-	}
-	o->X509_free(cert);
-	return identity;
+	return aw_tls_session_identify(tls->ssl);
 }

@@ -17,11 +17,6 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/*
- * The protocol inside, by ALPN (RFC 7301), so that both ends know in the handshake that MPA comes next. IANA's registry
- * has none for MPA, so the name says whose it is.
- */
-#define AW_TLS_ALPN "anywarp-mpa"
 #define AW_TLS_RECORD_MAX 16384u /* bytes in a record (RFC 8446 5.1) */
 #define AW_TLS_SEND_MAX (64u * 1024) /* bytes that become records before the socket is asked */
 /* Bytes of records that wait for the socket: a full send, and what the handshake or a key update adds. */
