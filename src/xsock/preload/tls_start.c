@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "xsock/preload/tls_start.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "net/tls/handshake.h"
+#include "xsock/base/ip.h"
+#include "xsock/base/libc.h"
+#include "xsock/process/memory.h"
+#include "xsock/process/shield.h"
+
+#define OUT_MAX 4096
+
+struct aw_tls_start {
+	pthread_mutex_t lock; /* guards all below */
+	bool accepts;
+	bool has_begun;
+	enum aw_tls_started state;
+	struct aw_handshake *handshake; /* NULL: not begun */
+	const char *cause; /* why there is no handshake, or NULL */
+	/* Bytes that TCP has not taken yet. */
+	size_t out_at, out_len;
+	uint8_t out[OUT_MAX];
+	uint8_t record[AW_HANDSHAKE_HEADER + AW_HANDSHAKE_RECORD_MAX];
+};
+
+struct aw_tls_start *aw_tls_start_create(bool accepts)
+{
+	struct aw_tls_start *start = aw_memory_map(sizeof(*start));
+
+	if (!start)
+		return NULL;
+	pthread_mutex_init(&start->lock, NULL);
+	start->accepts = accepts;
+	return start;
+}
+
+void aw_tls_start_free(struct aw_tls_start *start)
+{
+	if (!start)
+		return;
+	aw_handshake_free(start->handshake);
+	pthread_mutex_destroy(&start->lock);
+	aw_memory_unmap(start, sizeof(*start));
+}
+
+static enum aw_tls_started fail(struct aw_tls_start *start, const char *cause)
+{
+	if (cause)
+		start->cause = cause;
+	start->state = AW_TLS_START_FAILED;
+	return start->state;
+}
+
+static bool begin(struct aw_tls_start *start, int fd)
+{
+	static const struct aw_tls_want require = { .mode = AW_TLS_REQUIRE };
+	union aw_address peer = { 0 };
+	socklen_t len = sizeof(peer);
+	int err;
+
+	if (start->handshake)
+		return true;
+	if (aw_libc()->getpeername(fd, (struct sockaddr *)&peer, &len) != 0) {
+		(void)fail(start, strerror(errno));
+		return false;
+	}
+	err = aw_handshake_create((struct sockaddr *)&peer, start->accepts, &require,
+				  &start->handshake);
+	if (err)
+		(void)fail(start, err == ENOMEM ? strerror(err)
+						: "the settings of TLS are wrong: see above");
+	return !err;
+}
+
+/* Sends what the handshake has put out. Returns 0, EAGAIN: TCP has no room, or another errno. */
+static int flush(struct aw_tls_start *start, int fd)
+{
+	for (;;) {
+		ssize_t n;
+
+		if (start->out_at == start->out_len) {
+			start->out_at = 0;
+			start->out_len = aw_handshake_output(start->handshake, start->out, OUT_MAX);
+		}
+		if (start->out_len == 0)
+			return 0;
+		n = aw_libc()->send(fd, start->out + start->out_at, start->out_len - start->out_at,
+				    MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0)
+			return errno == EINTR || errno == ENOBUFS ? EAGAIN : errno;
+		start->has_begun = true;
+		start->out_at += (size_t)n;
+	}
+}
+
+/* Has the handshake take bytes of the peer's, which may be those of a record in part. */
+static enum aw_handshake_state give(struct aw_tls_start *start, const uint8_t *octets, size_t len)
+{
+	enum aw_handshake_state state = AW_HANDSHAKE_MORE;
+
+	for (size_t at = 0; at < len && state == AW_HANDSHAKE_MORE;) {
+		size_t next = MIN(len - at, aw_handshake_wanted(start->handshake));
+
+		state = aw_handshake_take(start->handshake, octets + at, next);
+		at += next;
+	}
+	return state;
+}
+
+/* Takes the bytes that were looked at. Urgent data among them, of which TLS knows nothing, ends the connection. */
+static bool drop(int fd, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = aw_libc()->recv(fd, NULL, len, MSG_TRUNC | MSG_DONTWAIT);
+
+		if (n <= 0)
+			return false;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+static enum aw_handshake_state cut(struct aw_tls_start *start, ssize_t n)
+{
+	return aw_handshake_cut(start->handshake, n == 0 ? 0 : errno);
+}
+
+/*
+ * Looks at the first record of a client, and takes it once it is whole and asks for records. MORE with *wanted 0: it was taken; else how
+ * many bytes must be there.
+ */
+static enum aw_handshake_state look_at_hello(struct aw_tls_start *start, int fd, size_t *wanted)
+{
+	enum aw_handshake_state state;
+	ssize_t n =
+		aw_libc()->recv(fd, start->record, sizeof(start->record), MSG_PEEK | MSG_DONTWAIT);
+	size_t size = AW_HANDSHAKE_HEADER;
+
+	*wanted = 1;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return AW_HANDSHAKE_MORE;
+	if (n <= 0)
+		return cut(start, n);
+	if (start->record[0] == 22 && n >= AW_HANDSHAKE_HEADER)
+		size += MIN((size_t)start->record[3] << 8 | start->record[4],
+			    AW_HANDSHAKE_RECORD_MAX);
+	if ((size_t)n < size && start->record[0] == 22) {
+		struct pollfd ended = { .fd = fd, .events = POLLRDHUP };
+
+		*wanted = size;
+		return aw_libc()->poll(&ended, 1, 0) > 0 ? cut(start, 0) : AW_HANDSHAKE_MORE;
+	}
+	*wanted = 0;
+	size = MIN(size, (size_t)n);
+	state = give(start, start->record, size);
+	if (state == AW_HANDSHAKE_OTHER)
+		return state;
+	start->has_begun = true;
+	return drop(fd, size) ? state : cut(start, 0);
+}
+
+/* Takes what is the handshake's of what has come. */
+static enum aw_handshake_state take(struct aw_tls_start *start, int fd)
+{
+	for (;;) {
+		size_t wanted = aw_handshake_wanted(start->handshake);
+		ssize_t n;
+
+		if (wanted == 0)
+			return aw_handshake_take(start->handshake, NULL, 0);
+		n = aw_libc()->recv(fd, start->record, wanted, MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return AW_HANDSHAKE_MORE;
+		if (n <= 0)
+			return cut(start, n);
+		start->has_begun = true;
+		(void)give(start, start->record, (size_t)n);
+	}
+}
+
+/* Takes the peer's bytes. MORE with *wanted: so many bytes of the client's first record must be there. */
+static enum aw_handshake_state receive(struct aw_tls_start *start, int fd, size_t *wanted)
+{
+	*wanted = 0;
+	if (start->accepts && !start->has_begun) {
+		enum aw_handshake_state state = look_at_hello(start, fd, wanted);
+
+		if (state != AW_HANDSHAKE_MORE || *wanted)
+			return state;
+	}
+	return take(start, fd);
+}
+
+/* Moves bytes until the socket has none, or no room. */
+static enum aw_tls_started advance(struct aw_tls_start *start, int fd,
+				   struct aw_tls_start_wait *wait)
+{
+	enum aw_handshake_state state;
+	size_t wanted;
+	int err;
+
+	if (!begin(start, fd))
+		return AW_TLS_START_FAILED;
+	state = receive(start, fd, &wanted);
+	if (state == AW_HANDSHAKE_OTHER && !start->has_begun)
+		return start->state = AW_TLS_START_OTHER;
+	err = flush(start, fd);
+	if (err && err != EAGAIN && state == AW_HANDSHAKE_MORE)
+		state = aw_handshake_cut(start->handshake, err);
+	if (state == AW_HANDSHAKE_FAILED || state == AW_HANDSHAKE_OTHER)
+		return fail(start, NULL);
+	if (err && err != EAGAIN)
+		return fail(start, strerror(err));
+	if (state == AW_HANDSHAKE_DONE && !err)
+		return start->state = AW_TLS_START_DONE;
+	*wait = (struct aw_tls_start_wait){ .events = err ? POLLOUT : POLLIN,
+					    .bytes = wanted ? wanted : 1 };
+	return AW_TLS_START_LATER;
+}
+
+enum aw_tls_started aw_tls_start_step(struct aw_tls_start *start, int fd,
+				      struct aw_tls_start_wait *wait)
+{
+	struct aw_shield shield;
+	enum aw_tls_started state;
+
+	aw_shield_raise(&shield);
+	pthread_mutex_lock(&start->lock);
+	state = start->state;
+	if (state == AW_TLS_START_LATER)
+		state = advance(start, fd, wait);
+	pthread_mutex_unlock(&start->lock);
+	aw_shield_lower(&shield);
+	return state;
+}
+
+bool aw_tls_start_has_begun(struct aw_tls_start *start)
+{
+	struct aw_shield shield;
+	bool has_begun;
+
+	aw_shield_raise(&shield);
+	pthread_mutex_lock(&start->lock);
+	has_begun = start->has_begun;
+	pthread_mutex_unlock(&start->lock);
+	aw_shield_lower(&shield);
+	return has_begun;
+}
+
+const char *aw_tls_start_cause(const struct aw_tls_start *start)
+{
+	return start->cause ? start->cause : aw_handshake_cause(start->handshake);
+}
+
+unsigned aw_tls_start_cipher(const struct aw_tls_start *start)
+{
+	return aw_handshake_cipher(start->handshake);
+}
+
+void aw_tls_start_copy_secrets(const struct aw_tls_start *start, struct aw_tls_secrets *secrets)
+{
+	*secrets = *aw_handshake_secrets(start->handshake);
+}
