@@ -30,11 +30,19 @@ void aw_intent_open(struct aw_record_tx *tx)
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
+void aw_intent_seal(struct aw_record_tx *tx)
+{
+	tx->intent.seals = true;
+	aw_intent_open(tx);
+}
+
 void aw_intent_close(struct aw_record_tx *tx, ssize_t taken)
 {
 	tx->sent = tx->intent.sent + (taken > 0 ? (uint32_t)taken : 0);
 	atomic_signal_fence(memory_order_seq_cst);
 	tx->intent.open = false;
+	atomic_signal_fence(memory_order_seq_cst);
+	tx->intent.seals = false;
 }
 
 static bool tcp_look(int fd, uint8_t *state, uint64_t *acked)
@@ -76,6 +84,15 @@ static bool count_taken(const struct aw_record *record, int fd, uint32_t *taken)
 	return false;
 }
 
+void aw_intent_begin(struct aw_record *record, int fd)
+{
+	uint32_t taken;
+
+	record->tx.intent.sent = 0;
+	if (count_taken(record, fd, &taken))
+		record->tx.sent = taken;
+}
+
 /* Sets the tx half to its state after taken bytes of the call. False: the end of an FPDU is lost. */
 static bool tx_redo(struct aw_record_tx *tx, uint32_t taken)
 {
@@ -105,8 +122,12 @@ bool aw_record_recover(struct aw_record *record, int fd)
 	uint32_t taken;
 
 	tx->room = 0;
-	if (!tx->intent.open)
+	if (!tx->intent.open) {
+		tx->intent.seals = false;
 		return true;
+	}
+	if (tx->intent.seals)
+		return false;
 	if (!count_taken(record, fd, &taken) || !tx_redo(tx, taken - tx->intent.sent))
 		return false;
 	tx->rest_urgent &= tx->rest > 0;

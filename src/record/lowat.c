@@ -12,11 +12,11 @@ struct due {
 	size_t bytes, payload;
 };
 
-size_t aw_lowat_bytes(size_t payload)
+size_t aw_lowat_bytes(const struct aw_record_key *key, size_t payload)
 {
-	size_t whole = payload / AW_FPDU_PAYLOAD_MAX, rest = payload % AW_FPDU_PAYLOAD_MAX;
+	size_t most = aw_frame_payload_max(key), whole = payload / most, rest = payload % most;
 
-	return whole * aw_fpdu_len(AW_FPDU_PAYLOAD_MAX) + (rest ? aw_fpdu_len(rest) : 0);
+	return whole * aw_frame_len(key, most) + (rest ? aw_frame_len(key, rest) : 0);
 }
 
 void aw_lowat_set(struct aw_record_rx *rx, int fd, size_t bytes)
@@ -33,27 +33,29 @@ void aw_lowat_set(struct aw_record_rx *rx, int fd, size_t bytes)
  * The bytes after which pollers are told of so much payload. A single byte tells of an FPDU that has
  * not begun: to set SO_RCVLOWAT for each FPDU would cost a call.
  */
-static size_t bytes_for(struct due due, size_t wanted)
+static size_t bytes_for(const struct aw_record_key *key, struct due due, size_t wanted)
 {
 	if (due.payload >= wanted)
 		return due.bytes;
 	if (due.bytes == 0 && wanted == 1)
 		return 1;
-	return due.bytes + aw_lowat_bytes(wanted - due.payload);
+	return due.bytes + aw_lowat_bytes(key, wanted - due.payload);
 }
 
 void aw_lowat_await(struct aw_record_rx *rx, int fd)
 {
 	struct due due = { 0 }, none = { 0 };
-	size_t len;
+	struct aw_frame frame;
+	size_t bytes;
 
 	if (rx->reply_due) {
-		aw_lowat_set(rx, fd, rx->due - 1 + bytes_for(none, rx->wanted));
+		aw_lowat_set(rx, fd, rx->due - 1 + bytes_for(&rx->key, none, rx->wanted));
 		return;
 	}
-	if (rx->have >= FPDU_LEN_FIELD && aw_fpdu_payload(rx->bytes, &due.payload)) {
-		len = aw_fpdu_len(due.payload);
-		due.bytes = rx->have < len ? len - rx->have : 1;
+	if (rx->have >= aw_frame_field(&rx->key) && aw_frame_read(&rx->key, rx->bytes, &frame)) {
+		/* An alert ends the stream, which is for the program. */
+		due.payload = frame.kind == AW_FRAME_ALERT ? rx->wanted : frame.payload;
+		due.bytes = rx->have < frame.len ? frame.len - rx->have : 1;
 		/* At the mark an urgent byte that the program does not have in line is no payload. */
 		if (rx->held)
 			due.payload -= rx->given;
@@ -61,7 +63,11 @@ void aw_lowat_await(struct aw_record_rx *rx, int fd)
 			due.payload = 0;
 	}
 	rx->due = due.bytes ? (uint32_t)due.bytes : 1;
-	aw_lowat_set(rx, fd, bytes_for(due, rx->wanted));
+	bytes = bytes_for(&rx->key, due, rx->wanted);
+	/* Of an FPDU whose length is not known yet some bytes may have left the socket. */
+	if (rx->have < aw_frame_field(&rx->key) && bytes > rx->have)
+		bytes -= rx->have;
+	aw_lowat_set(rx, fd, bytes);
 }
 
 void aw_record_set_wanted(struct aw_record *record, int fd, uint32_t wanted)

@@ -12,7 +12,7 @@
 #include "record/record.h"
 
 /* The least bytes of FPDUs that carry so much payload: the FPDUs are as long as can be. */
-size_t aw_lowat_bytes(size_t payload);
+size_t aw_lowat_bytes(const struct aw_record_key *key, size_t payload);
 
 /* Sets the kernel's SO_RCVLOWAT, unless it is so. */
 void aw_lowat_set(struct aw_record_rx *rx, int fd, size_t bytes);

@@ -8,6 +8,7 @@
 #include "record/lowat.h"
 #include "record/reply.h"
 #include "record/rx.h"
+#include "record/sealed.h"
 #include "record/urgent.h"
 
 #include <errno.h>
@@ -24,6 +25,9 @@ struct view {
 	size_t mapped;
 	size_t len, at;
 	uint32_t msn;
+	struct aw_record_key key; /* of the next TLS record that is opened */
+	bool opened; /* the FPDU at the beginning is held, and has been opened */
+	bool opens; /* TLS records are opened, not counted alone */
 	bool further; /* it begins behind what an earlier look has counted */
 	bool urgent; /* it has an urgent FPDU */
 };
@@ -35,7 +39,8 @@ struct view {
 static bool view_open(struct view *view, size_t len)
 {
 	view->at = 0;
-	view->further = view->urgent = false;
+	view->further = view->urgent = view->opened = view->opens = false;
+	view->key.suite = AW_SUITE_NONE;
 	view->mapped = len;
 	view->bounce = len <= AW_BOUNCE_BYTES ? aw_bounce_take() : NULL;
 	view->bytes = view->bounce ? view->bounce->bytes
@@ -61,6 +66,8 @@ static ssize_t view_look(const struct aw_record *record, int fd, struct view *vi
 	if (!view_open(view, have + most))
 		return -ENOMEM;
 	view->msn = record->rx.msn - record->rx.held;
+	view->key = record->rx.key;
+	view->opened = record->rx.held;
 	memcpy(view->bytes, record->rx.bytes, have);
 	iov = (struct iovec){ view->bytes + have, most };
 	if (most > 0)
@@ -69,23 +76,37 @@ static ssize_t view_look(const struct aw_record *record, int fd, struct view *vi
 	return n < 0 && n != -EAGAIN && n != -ENODATA ? n : 0;
 }
 
+/* A TLS record is opened only for a look at its bytes: its length tells the rest. */
+static bool is_sealed_right(struct view *view, uint8_t *head, const struct aw_frame *frame)
+{
+	struct aw_sealed_message message;
+
+	if (!view->opens || (view->opened && view->at == 0))
+		return true;
+	return aw_sealed_open(&view->key, head, frame, view->msn, &message) == AW_OK;
+}
+
 /*
- * Checks the next whole FPDU and finds its payload. False: there is none, or a wrong one, which the
+ * Checks the next whole frame and finds its payload. False: there is none, or a wrong one, which the
  * next receive reports.
  */
 static bool next_payload(struct view *view, struct iovec *payload)
 {
 	uint8_t *head = view->bytes + view->at;
-	size_t len, left = view->len - view->at;
+	size_t left = view->len - view->at;
+	bool sealed = aw_key_is_on(&view->key);
+	struct aw_frame frame;
 
-	if (left < FPDU_LEN_FIELD || !aw_fpdu_payload(head, &len) || left < aw_fpdu_len(len))
+	if (left < aw_frame_field(&view->key) || !aw_frame_read(&view->key, head, &frame) ||
+	    left < frame.len || frame.kind == AW_FRAME_ALERT)
 		return false;
-	*payload = (struct iovec){ head + AW_FPDU_HEAD, len };
-	if (!aw_fpdu_is_right(head, len) || aw_fpdu_judge(head, view->msn))
+	*payload = (struct iovec){ head + aw_frame_head(&view->key), frame.payload };
+	if (sealed ? !is_sealed_right(view, head, &frame)
+		   : !aw_fpdu_is_right(head, frame.payload) || aw_fpdu_judge(head, view->msn))
 		return false;
-	view->urgent |= aw_fpdu_is_urgent(head);
-	view->msn++;
-	view->at += aw_fpdu_len(len);
+	view->urgent |= aw_frame_is_urgent(&view->key, head);
+	view->msn += frame.payload > 0;
+	view->at += frame.len;
 	return true;
 }
 
@@ -115,8 +136,10 @@ static size_t view_walk(const struct aw_record *record, int fd, struct view *vie
 		 * A look ends, as a read does, in front of an urgent FPDU that is in the record but for its last byte, and
 		 * at the mark.
 		 */
-		if (!goes_on && !view->further && at + AW_URGENT_FRONT == record->rx.have &&
-		    aw_fpdu_is_urgent(view->bytes + at) && aw_urgent_is_at_pointer(fd))
+		if (!goes_on && !view->further &&
+		    at + aw_urgent_front(&record->rx) == record->rx.have &&
+		    aw_frame_is_urgent(&record->rx.key, view->bytes + at) &&
+		    aw_urgent_is_at_pointer(fd))
 			break;
 	}
 	return got;
@@ -129,14 +152,17 @@ static size_t view_walk(const struct aw_record *record, int fd, struct view *vie
 static size_t due_behind(const struct aw_record *record, const struct view *view, size_t left)
 {
 	const uint8_t *head = view->bytes + view->at;
-	size_t known = view->len - view->at, need = aw_lowat_bytes(left), payload;
+	const struct aw_record_key *key = &record->rx.key;
+	size_t known = view->len - view->at, need = aw_lowat_bytes(key, left);
+	struct aw_frame frame;
 
-	if (known >= AW_FPDU_HEAD && aw_fpdu_is_urgent(head))
+	if (known >= AW_FPDU_HEAD && aw_frame_is_urgent(key, head))
 		return 0;
-	if (known >= FPDU_LEN_FIELD) {
-		if (!aw_fpdu_payload(head, &payload) || known >= aw_fpdu_len(payload))
+	if (known >= aw_frame_field(key)) {
+		if (!aw_frame_read(key, head, &frame) || known >= frame.len ||
+		    frame.kind == AW_FRAME_ALERT)
 			return 0;
-		need = need < aw_fpdu_len(payload) ? aw_fpdu_len(payload) : need;
+		need = need < frame.len ? frame.len : need;
 	}
 	return view->at + need - record->rx.have;
 }
@@ -156,18 +182,19 @@ static ssize_t look_once(struct peeker *p, size_t most)
 {
 	struct view view;
 	ssize_t err = view_look(p->record, p->fd, &view, most), got = 0;
+	const struct aw_record_rx *rx = &p->record->rx;
+	struct aw_frame behind;
 	struct iovec urgent;
-	size_t behind;
 
+	view.opens = true;
 	if (!err && (!p->aside || next_payload(&view, &urgent)))
 		got = (ssize_t)view_walk(p->record, p->fd, &view, &p->to);
 	/* Pollers wake when the FPDU behind the urgent one is whole. */
 	if (!err && p->aside && got == 0) {
-		if (view.len - view.at < FPDU_LEN_FIELD ||
-		    !aw_fpdu_payload(view.bytes + view.at, &behind) || behind == 0)
-			behind = 1;
-		aw_lowat_set(&p->record->rx, p->fd,
-			     AW_URGENT_LEN - AW_URGENT_FRONT + aw_fpdu_len(behind));
+		if (view.len - view.at < aw_frame_field(&rx->key) ||
+		    !aw_frame_read(&rx->key, view.bytes + view.at, &behind))
+			behind.len = aw_frame_len(&rx->key, 1);
+		aw_lowat_set(&p->record->rx, p->fd, 1 + behind.len);
 	}
 	if (!err && p->whole && got > 0)
 		p->due = p->to.left ? due_behind(p->record, &view, p->to.left) : 0;
@@ -238,7 +265,8 @@ static void await_more(struct aw_record_rx *rx, int fd)
 	size_t got = rx->count.bytes;
 
 	if (got > 0 && got < rx->wanted && in_socket > 0)
-		aw_lowat_set(rx, fd, (size_t)in_socket + aw_lowat_bytes(rx->wanted - got));
+		aw_lowat_set(rx, fd,
+			     (size_t)in_socket + aw_lowat_bytes(&rx->key, rx->wanted - got));
 }
 
 /* *moved: bytes that have left the socket; then another look counts more. */
@@ -264,8 +292,8 @@ static ssize_t count_once(struct aw_record *record, int fd, size_t in_socket, si
 		 * pointer stays in the socket, so that the fd stays readable.
 		 */
 		is_cut_short = rx->in_line && view.len < rx->have + in_socket &&
-			       view.len - view.at == AW_URGENT_FRONT &&
-			       aw_fpdu_is_urgent(view.bytes + view.at) &&
+			       view.len - view.at == aw_urgent_front(rx) &&
+			       aw_frame_is_urgent(&rx->key, view.bytes + view.at) &&
 			       view.len <= sizeof(rx->bytes);
 		if (is_cut_short) {
 			struct iovec iov = { rx->bytes + rx->have, view.len - rx->have };
@@ -297,6 +325,7 @@ static bool count_further(struct aw_record *record, int fd, size_t in_socket)
 	if (!view_open(&view, view.len))
 		return false;
 	view.msn = count->msn;
+	view.key.suite = record->rx.key.suite; /* counts alone, by the lengths */
 	view.further = true;
 	/* The kernel may be unable to (TCP before Linux 6.9), and the look may end at an urgent pointer. */
 	counted = aw_record_calls.setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &offset,

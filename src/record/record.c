@@ -6,7 +6,7 @@
 
 void aw_record_init(struct aw_record *record)
 {
-	memset(&record->rx, 0, offsetof(struct aw_record_rx, bytes));
+	memset((void *)&record->rx, 0, offsetof(struct aw_record_rx, bytes));
 	memset(&record->tx, 0, offsetof(struct aw_record_tx, bytes));
 	record->rx.msn = 1;
 	record->rx.wanted = 1;

@@ -47,17 +47,25 @@
 // - One call moves several FPDUs: up to sixteen of at most 16 KiB by one sendmsg, and as many by
 //   one recvmsg.
 //
+// Under TLS (aw_record_secure) each FPDU is a TLS record (frame.h), and these rules hold as they are. A half's key counts its
+// TLS records, and no number is used for two plaintexts. So TCP is offered only what lies sealed in tx.bytes, and what TCP has
+// not taken stays there and is sent as it is; a half whose process was killed while it sealed (intent.seals) is broken. The stream's
+// end is close_notify, and TCP's without it is a reset.
+//
 // The bit that announces records in the hello is 4; an end whose bit is 2 has records without
 // urgent bytes, and the two refuse each other.
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
 
-#include "record/fpdu.h"
+#include "record/frame.h"
 
 #include <poll.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 
 #define AW_RECORD_FPDUS 16 /* FPDUs that one call sends or receives */
+#define AW_RECORD_SEALED \
+	4 /* FPDUs of the longest kind that one call seals: they stay in the record until TCP has them */
 
 /* The calls that a record makes; the C library's names may be the caller's own wrappers. */
 struct aw_record_calls {
@@ -69,8 +77,9 @@ struct aw_record_calls {
 	int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
 	int (*ioctl)(int fd, unsigned long request,
 		     int *answer); /* SIOCATMARK, SIOCOUTQ, FIONREAD */
-	bool (*is_record)(const uint8_t *data,
-			  size_t len); /* true when a Reply's private data tells of a record */
+	/* true when the private data of start-up tells of a record; sealed: of one under TLS */
+	bool (*is_record)(const uint8_t *data, size_t len, bool sealed);
+	const struct aw_record_cipher *cipher; /* NULL: no record is under TLS */
 };
 
 /* A program that has records defines it. */
@@ -125,6 +134,12 @@ struct aw_record_rx {
 	/* The program has called shutdown(SHUT_RD) or had the connection's error: an end that TCP shows need not be the stream's. */
 	bool shut;
 	enum aw_error fault; /* the peer's fault, for aw_record_end to tell; AW_OK */
+	struct aw_record_key key;
+	bool notified; /* the peer's close_notify has come */
+	uint8_t alert; /* the number of the peer's fatal alert; 0: none has come */
+	uint8_t updates; /* KeyUpdates since the program was last given bytes */
+	_Atomic(uint32_t)
+		asked; /* how often the peer has asked for a KeyUpdate; the tx half looks */
 	/* Of the next FPDU; of others behind it where the program counts beyond an urgent byte. */
 	uint8_t bytes[8 * AW_FPDU_MAX];
 };
@@ -132,6 +147,7 @@ struct aw_record_rx {
 /* A note of the FPDUs that a process is about to send, in case it is killed (record/intent.h). */
 struct aw_record_intent {
 	bool open; /* the rest holds, and other fields of aw_record_tx may be half written */
+	bool seals; /* numbers of the key may be in use for bytes that are not in the record */
 	uint32_t msn, rest_at, rest, sent; /* of aw_record_tx before the call */
 	uint32_t count; /* FPDUs of the call; 0: it sends the rest */
 	uint32_t lens[AW_RECORD_FPDUS]; /* bytes of each */
@@ -149,7 +165,10 @@ struct aw_record_tx {
 	bool ended; /* sending is EPIPE from here on */
 	bool fin_due; /* the program has shut the stream down; the rest goes out first */
 	int error; /* an errno that a send with bytes could not return: the next one's; or 0 */
-	uint8_t bytes[AW_FPDU_MAX];
+	struct aw_record_key key;
+	uint32_t answered; /* as rx.asked when this half has last sent a KeyUpdate */
+	bool notifies; /* the close_notify is made: nothing is sent behind it */
+	uint8_t bytes[AW_RECORD_SEALED * AW_FPDU_MAX];
 };
 
 struct aw_record {
@@ -164,12 +183,22 @@ struct aw_record {
 void aw_record_init(struct aw_record *record);
 
 /*
+ * Initializes a record under TLS, whose handshake is over on fd: all that TCP has not given yet is the peer's application data. 0; -EOPNOTSUPP:
+ * there is no such cipher. The secrets stay the caller's to wipe.
+ */
+int aw_record_secure(struct aw_record *record, int fd, const struct aw_record_secrets *secrets);
+/* Wipes the keys of a record that is not used any more. */
+void aw_record_forget_keys(struct aw_record *record);
+
+/*
  * Returns whether err, a negative errno of a send or receive, is the connection's failure, which the kernel reports once. Others,
  * as EFAULT or ENOMEM, are the call's alone; EPIPE comes again.
  */
 bool aw_record_is_failure(ssize_t err);
 
 /*
+ * The record was initialized, or secured, before the start-up.
+ *
  * For the active end, which takes its peer for one with records: sends the Request, behind which FPDUs
  * may follow at once. The peer's Reply comes first and wakes no poller. 0 or a negative errno.
  */
@@ -195,7 +224,7 @@ void aw_record_give_up(struct aw_record *record);
  * Takes a client's Request out of the socket, where nothing else is in front of it. 0; -EAGAIN: not all of it is there, and it
  * stays; -EPROTO: that is none; -ENODATA at the stream's end; or a negative errno.
  */
-int aw_record_take_request(int fd);
+int aw_record_take_request(struct aw_record *record, int fd);
 
 /*
  * For a copy, which this process alone has, of a record that another process has written: returns whether the copy may be used. Its
@@ -276,16 +305,22 @@ size_t aw_record_room(struct aw_record *record, int fd, size_t len);
  * connection.
  */
 int aw_record_flush(struct aw_record *record, int fd);
+/*
+ * As aw_record_flush, before the program's end of the stream: under TLS sends the close_notify as well, behind which nothing
+ * can be sent.
+ */
+int aw_record_finish(struct aw_record *record, int fd);
 
 /*
  * For the process that gets the tx half after another one was killed in it. True: the stream goes on; FPDUs of the
- * killed process that TCP has taken are sent, others are not. False: TCP has taken a part of an FPDU.
+ * killed process that TCP has taken are sent, others are not; under TLS those that it has sealed are sent. False: TCP has taken a
+ * part of an FPDU, or the process was sealing.
  */
 bool aw_record_recover(struct aw_record *record, int fd);
 
 /*
- * Tells the peer rx.fault by a Terminate (RFC 5040 4.8), unless the peer has ended the stream
- * first, and ends the connection. Part of the tx half.
+ * Tells the peer rx.fault by a Terminate (RFC 5040 4.8), or by an alert where a TLS record was wrong, unless the peer has ended the
+ * stream first, and ends the connection. Part of the tx half.
  */
 void aw_record_end(struct aw_record *record, int fd);
 

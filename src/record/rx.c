@@ -8,6 +8,7 @@
 #include "record/cursor.h"
 #include "record/lowat.h"
 #include "record/reply.h"
+#include "record/sealed.h"
 #include "record/urgent.h"
 
 #include <errno.h>
@@ -24,10 +25,10 @@ struct reader {
 	bool at_mark; /* the next byte is urgent, and this read has got bytes before it */
 };
 
-/* The next FPDU, as far as its length field tells. */
+/* The next frame, as far as its length field tells. */
 struct ahead {
 	bool known;
-	size_t payload, len;
+	struct aw_frame frame;
 };
 
 ssize_t aw_rx_recvmsg(int fd, struct iovec *iov, size_t count, int flags)
@@ -83,17 +84,69 @@ static int note_fault(struct aw_record_rx *rx, enum aw_error error)
 	return error == AW_E_MPA_CLOSED ? -ECONNRESET : -EPROTO;
 }
 
-int aw_rx_check(struct aw_record *record, const uint8_t *fpdu, size_t payload)
+/* A message of TLS has come. */
+static int take_message(struct aw_record_rx *rx, const struct aw_frame *frame,
+			const struct aw_sealed_message *message)
+{
+	if (frame->kind == AW_FRAME_UPDATE) {
+		if (message->asked)
+			atomic_fetch_add(&rx->asked, 1);
+		return rx->updates++ < AW_KEY_UPDATES_MAX ? 0 : note_fault(rx, AW_E_MPA_FRAME);
+	}
+	rx->notified = message->alert == AW_ALERT_CLOSE_NOTIFY;
+	if (rx->notified)
+		return -ENODATA;
+	rx->alert = message->alert;
+	return note_fault(rx, AW_E_MPA_CLOSED);
+}
+
+static int check_sealed(struct aw_record_rx *rx, uint8_t *bytes, const struct aw_frame *frame)
+{
+	struct aw_sealed_message message;
+	enum aw_error error = aw_sealed_open(&rx->key, bytes, frame, rx->msn, &message);
+
+	if (error)
+		return note_fault(rx, error);
+	if (frame->kind == AW_FRAME_UPDATE || frame->kind == AW_FRAME_ALERT)
+		return take_message(rx, frame, &message);
+	rx->updates = 0;
+	rx->msn++;
+	return 0;
+}
+
+int aw_rx_check(struct aw_record *record, uint8_t *bytes, const struct aw_frame *frame)
 {
 	struct aw_record_rx *rx = &record->rx;
 	enum aw_error error = AW_E_MPA_CRC;
 
-	if (aw_fpdu_is_right(fpdu, payload))
-		error = aw_fpdu_judge(fpdu, rx->msn);
+	if (aw_key_is_on(&rx->key))
+		return check_sealed(rx, bytes, frame);
+	if (aw_fpdu_is_right(bytes, frame->payload))
+		error = aw_fpdu_judge(bytes, rx->msn);
 	if (error)
 		return note_fault(rx, error);
 	rx->msn++;
 	return 0;
+}
+
+void aw_rx_pass_updates(struct aw_record *record, int fd)
+{
+	struct aw_record_rx *rx = &record->rx;
+	struct aw_frame frame;
+	int err;
+
+	while (aw_key_is_on(&rx->key) && !rx->held && !rx->ended && rx->have < AW_SEALED_UPDATE) {
+		struct iovec iov = { rx->bytes + rx->have, AW_SEALED_UPDATE - rx->have };
+
+		if (aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK) != (ssize_t)iov.iov_len ||
+		    !aw_sealed_read(rx->bytes, &frame) || frame.kind != AW_FRAME_UPDATE ||
+		    aw_rx_take(rx, fd, &iov, 1) != (ssize_t)iov.iov_len)
+			return;
+		rx->have = 0;
+		err = aw_rx_check(record, rx->bytes, &frame);
+		rx->ended = err;
+		rx->error = -err;
+	}
 }
 
 static void reader_give(struct reader *r, const uint8_t *bytes, size_t len)
@@ -105,22 +158,23 @@ static void reader_give(struct reader *r, const uint8_t *bytes, size_t len)
 }
 
 /* Gives the program all FPDUs that are whole among bytes, and keeps the beginning of one; there is room for each of them. */
-static int give_whole(struct reader *r, const uint8_t *bytes)
+static int give_whole(struct reader *r, uint8_t *bytes)
 {
 	struct aw_record_rx *rx = r->rx;
-	size_t at = 0, payload;
+	size_t at = 0, field = aw_frame_field(&rx->key), head = aw_frame_head(&rx->key);
+	struct aw_frame frame;
 	int err;
 
-	while (rx->have - at >= FPDU_LEN_FIELD) {
-		if (!aw_fpdu_payload(bytes + at, &payload))
+	while (rx->have - at >= field) {
+		if (!aw_frame_read(&rx->key, bytes + at, &frame))
 			return note_fault(rx, AW_E_MPA_FRAME);
-		if (rx->have - at < aw_fpdu_len(payload))
+		if (rx->have - at < frame.len)
 			break;
-		err = aw_rx_check(r->record, bytes + at, payload);
+		err = aw_rx_check(r->record, bytes + at, &frame);
 		if (err)
 			return err;
-		reader_give(r, bytes + at + AW_FPDU_HEAD, payload);
-		at += aw_fpdu_len(payload);
+		reader_give(r, bytes + at + head, frame.payload);
+		at += frame.len;
 	}
 	rx->have -= (uint32_t)at;
 	memmove(rx->bytes, bytes + at, rx->have);
@@ -131,15 +185,16 @@ static int read_whole(struct reader *r, const struct ahead *ahead)
 {
 	/*
 	 * How many of the stream's bytes may have left the socket: the whole FPDUs among so many bytes have together no more payload
-	 * than there is room for, since none has more than AW_FPDU_PAYLOAD_MAX.
+	 * than there is room for, since none has more than payload_max.
 	 */
-	const size_t full = (size_t)AW_RECORD_FPDUS * AW_FPDU_PAYLOAD_MAX;
-	size_t room = r->to.left < full ? r->to.left : full;
-	size_t frames = room ? (room - 1) / AW_FPDU_PAYLOAD_MAX + 1 : 1;
-	size_t most = room + frames * (AW_FPDU_HEAD + FPDU_CRC_LEN);
-	size_t limit = ahead->known && ahead->len > most ? ahead->len : most;
-
 	struct aw_record_rx *rx = r->rx;
+	const size_t payload_max = aw_frame_payload_max(&rx->key),
+		     full = AW_RECORD_FPDUS * payload_max;
+	size_t room = r->to.left < full ? r->to.left : full;
+	size_t frames = room ? (room - 1) / payload_max + 1 : 1;
+	size_t most = room + frames * aw_frame_extra(&rx->key);
+	size_t limit = ahead->known && ahead->frame.len > most ? ahead->frame.len : most;
+
 	struct aw_bounce *bounce = limit > AW_BOUNCE_SMALL ? aw_bounce_take() : NULL;
 	uint8_t *bytes = bounce ? bounce->bytes : rx->bytes;
 	size_t space = bounce ? sizeof(bounce->bytes) : sizeof(rx->bytes);
@@ -162,7 +217,7 @@ static int read_whole(struct reader *r, const struct ahead *ahead)
 /* Holds an FPDU that is whole in the record but for, at the most, its last byte. */
 static int begin_held(struct reader *r, const struct ahead *ahead)
 {
-	int err = aw_rx_check(r->record, r->rx->bytes, ahead->payload);
+	int err = aw_rx_check(r->record, r->rx->bytes, &ahead->frame);
 
 	r->rx->held = !err;
 	r->rx->given = 0;
@@ -172,7 +227,7 @@ static int begin_held(struct reader *r, const struct ahead *ahead)
 /* Takes all but the FPDU's last byte out of the socket; the last byte is peeked at and stays. */
 static int read_held(struct reader *r, const struct ahead *ahead)
 {
-	size_t last = ahead->len - 1;
+	size_t last = ahead->frame.len - 1;
 	bool at_last = r->rx->have == last;
 	struct iovec iov = { r->rx->bytes + r->rx->have, at_last ? 1 : last - r->rx->have };
 	ssize_t n = at_last ? aw_rx_recvmsg(r->fd, &iov, 1, MSG_PEEK)
@@ -188,20 +243,34 @@ static int read_held(struct reader *r, const struct ahead *ahead)
 	return begin_held(r, ahead);
 }
 
+static void drop_front(struct aw_record_rx *rx, size_t len)
+{
+	rx->have -= (uint32_t)len;
+	memmove(rx->bytes, rx->bytes + len, rx->have);
+}
+
+/* A message of TLS that is whole in the record. */
+static int pass_message(struct reader *r, const struct ahead *ahead)
+{
+	int err = aw_rx_check(r->record, r->rx->bytes, &ahead->frame);
+
+	drop_front(r->rx, err ? r->rx->have : ahead->frame.len);
+	return err;
+}
+
 static int give_held(struct reader *r, const struct ahead *ahead)
 {
-	size_t left = ahead->payload - r->rx->given;
+	size_t left = ahead->frame.payload - r->rx->given;
 	size_t len = left < r->to.left ? left : r->to.left;
 	uint8_t last;
 
-	reader_give(r, r->rx->bytes + AW_FPDU_HEAD + r->rx->given, len);
+	reader_give(r, r->rx->bytes + aw_frame_head(&r->rx->key) + r->rx->given, len);
 	r->rx->given += (uint32_t)len;
 	if (len < left)
 		return 0;
 	r->rx->held = false;
-	if (r->rx->have >= ahead->len) {
-		r->rx->have -= (uint32_t)ahead->len;
-		memmove(r->rx->bytes, r->rx->bytes + ahead->len, r->rx->have);
+	if (r->rx->have >= ahead->frame.len) {
+		drop_front(r->rx, ahead->frame.len);
 		return 0;
 	}
 	r->rx->have = 0;
@@ -217,10 +286,9 @@ static int read_next(struct reader *r)
 
 	if (err)
 		return err;
-	ahead.known = rx->have >= FPDU_LEN_FIELD;
-	if (ahead.known && !aw_fpdu_payload(rx->bytes, &ahead.payload))
+	ahead.known = rx->have >= aw_frame_field(&rx->key);
+	if (ahead.known && !aw_frame_read(&rx->key, rx->bytes, &ahead.frame))
 		return note_fault(rx, AW_E_MPA_FRAME);
-	ahead.len = aw_fpdu_len(ahead.payload);
 	if (rx->held)
 		return give_held(r, &ahead);
 
@@ -236,14 +304,26 @@ static int read_next(struct reader *r)
 		r->drained = false;
 		if (is_mark && !rx->in_line)
 			return aw_urgent_pass(r->record, r->fd);
-		return ahead.payload > r->to.left ? read_held(r, &ahead) : read_whole(r, &ahead);
+		return ahead.frame.payload > r->to.left ? read_held(r, &ahead)
+							: read_whole(r, &ahead);
 	}
 
-	if (ahead.known && rx->have >= ahead.len)
-		return begin_held(r, &ahead);
-	if (ahead.known && ahead.payload > r->to.left)
+	if (ahead.known && rx->have >= ahead.frame.len)
+		return ahead.frame.payload ? begin_held(r, &ahead) : pass_message(r, &ahead);
+	if (ahead.known && ahead.frame.payload > r->to.left)
 		return read_held(r, &ahead);
 	return read_whole(r, &ahead);
+}
+
+/*
+ * Returns whether TCP's end of the stream is none: it is within an FPDU, or under TLS no close_notify has come before it. Before the Reply there
+ * is nothing to be cut off.
+ */
+static bool is_cut_off(const struct aw_record_rx *rx)
+{
+	if (rx->have > 0 && !rx->held)
+		return true;
+	return aw_key_is_on(&rx->key) && !rx->notified && !rx->reply_due;
 }
 
 /*
@@ -256,7 +336,7 @@ static ssize_t reader_finish(struct reader *r, int err)
 
 	if (err == -ENODATA && r->rx->shut)
 		return (ssize_t)r->got;
-	if (err == -ENODATA && r->rx->have > 0 && !r->rx->held)
+	if (err == -ENODATA && is_cut_off(r->rx))
 		err = note_fault(r->rx, AW_E_MPA_CLOSED);
 	if (err == 0 || err == -EAGAIN) {
 		if (aw_urgent_is_front(r->rx))
@@ -264,6 +344,9 @@ static ssize_t reader_finish(struct reader *r, int err)
 		aw_lowat_await(r->rx, r->fd);
 	} else if (err == -ENODATA || aw_record_is_failure(err)) {
 		r->rx->ended = true;
+		/* TCP's end may come later than the close_notify: pollers are told of it now. */
+		if (r->rx->notified)
+			(void)aw_record_calls.shutdown(r->fd, SHUT_RD);
 	}
 	if (r->got > 0) {
 		count->known &= r->got <= count->bytes;
@@ -326,17 +409,22 @@ ssize_t aw_record_hold(struct aw_record *record, int fd)
 	return r.rx->held ? 1 : reader_finish(&r, err);
 }
 
-/* Returns whether all of the next FPDU, of which nothing has left the socket, is among the queued bytes there. */
-static bool is_whole_in_socket(int fd, size_t queued)
+/*
+ * Returns whether all of the next FPDU, of which nothing has left the socket, is among the queued bytes there. A KeyUpdate is none: it is
+ * taken.
+ */
+static bool is_whole_in_socket(const struct aw_record_key *key, int fd, size_t queued)
 {
-	uint8_t head[FPDU_LEN_FIELD];
-	struct iovec iov = { head, sizeof(head) };
-	size_t payload;
+	uint8_t head[AW_TLS_HEAD];
+	struct iovec iov = { head, aw_frame_field(key) };
+	struct aw_frame frame;
 
-	if (queued >= AW_FPDU_MAX)
+	if (queued >= AW_FPDU_MAX && !aw_key_is_on(key))
 		return true;
-	return aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK) == sizeof(head) &&
-	       (!aw_fpdu_payload(head, &payload) || queued >= aw_fpdu_len(payload));
+	if (aw_rx_recvmsg(fd, &iov, 1, MSG_PEEK) != (ssize_t)iov.iov_len)
+		return false;
+	return !aw_frame_read(key, head, &frame) ||
+	       (queued >= frame.len && frame.kind != AW_FRAME_UPDATE);
 }
 
 bool aw_record_is_readable(struct aw_record *record, int fd)
@@ -356,7 +444,7 @@ bool aw_record_is_readable(struct aw_record *record, int fd)
 			return rx->fault != AW_OK;
 		queued = aw_rx_queued(fd);
 	}
-	if (rx->have == 0 && is_whole_in_socket(fd, queued))
+	if (rx->have == 0 && is_whole_in_socket(&rx->key, fd, queued))
 		return true;
 
 	/* Takes what is there of the next FPDU, and leaves an error to the next read. */

@@ -5,8 +5,14 @@
 
 #include "record/record.h"
 
-/* Checks a whole FPDU. 0: it is right, and the one that was due. Else the program's negative errno. */
-int aw_rx_check(struct aw_record *record, const uint8_t *fpdu, size_t payload);
+/*
+ * Checks a whole frame, and opens it where it is. 0: it is right, and the one that was due. Else the program's negative errno; -ENODATA: it
+ * is the peer's close_notify.
+ */
+int aw_rx_check(struct aw_record *record, uint8_t *bytes, const struct aw_frame *frame);
+
+/* Takes the KeyUpdates that come next out of the socket: the program is in front of what is behind them. */
+void aw_rx_pass_updates(struct aw_record *record, int fd);
 
 /* True when poll reports event, or for POLLIN anything at all: an end is there to be read. */
 bool aw_rx_is_ready(int fd, short event);

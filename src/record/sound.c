@@ -15,10 +15,10 @@ static void settle_flags(struct aw_record *record)
 {
 	struct aw_record_rx *rx = &record->rx;
 	struct aw_record_tx *tx = &record->tx;
-	bool *flags[] = { &rx->reply_due,   &rx->held,	&rx->counted, &rx->count.known,
-			  &rx->in_line,	    &rx->ended, &rx->shut,    &tx->reply,
-			  &tx->rest_urgent, &tx->ended, &tx->active,  &tx->fin_due,
-			  &tx->intent.open };
+	bool *flags[] = { &rx->reply_due,   &rx->held,	       &rx->counted,  &rx->count.known,
+			  &rx->in_line,	    &rx->ended,	       &rx->shut,     &tx->reply,
+			  &tx->rest_urgent, &tx->ended,	       &tx->active,   &tx->fin_due,
+			  &tx->intent.open, &tx->intent.seals, &rx->notified, &tx->notifies };
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		uint8_t byte;
@@ -30,7 +30,14 @@ static void settle_flags(struct aw_record *record)
 
 static bool is_rest_sound(uint32_t at, uint32_t len)
 {
-	return len <= AW_FPDU_MAX && at <= AW_FPDU_MAX - len;
+	const uint32_t room = AW_RECORD_SEALED * AW_FPDU_MAX;
+
+	return len <= room && at <= room - len;
+}
+
+static bool is_key_sound(const struct aw_record_key *key)
+{
+	return !aw_key_is_on(key) || (aw_record_calls.cipher && aw_suite_is_known(key->suite));
 }
 
 bool aw_record_is_sound(struct aw_record *record)
@@ -39,19 +46,21 @@ bool aw_record_is_sound(struct aw_record *record)
 	const struct aw_record_tx *tx = &record->tx;
 	const struct aw_record_intent *intent = &tx->intent;
 	int mark = (int)rx->mark;
-	size_t payload;
+	struct aw_frame frame;
 
 	settle_flags(record);
 	record->rx.fault = AW_OK;
 	record->rx.count.known = false;
 
-	if (rx->have > sizeof(rx->bytes) || (rx->reply_due && rx->have > AW_STARTUP_MAX))
+	if (!is_key_sound(&rx->key) || !is_key_sound(&tx->key))
+		return false;
+	if (rx->have > sizeof(rx->bytes) || (rx->reply_due && rx->have > AW_STARTUP_SEALED_MAX))
 		return false;
 	if (rx->error < 0 || rx->error > ERRNO_MAX || rx->wanted == 0)
 		return false;
 	/* The FPDU that is held has its last byte in the socket or in the record. */
-	if (rx->held && (rx->have < AW_FPDU_HEAD || !aw_fpdu_payload(rx->bytes, &payload) ||
-			 rx->have + 1 < aw_fpdu_len(payload) || rx->given > payload))
+	if (rx->held && (rx->have < AW_FPDU_HEAD || !aw_frame_read(&rx->key, rx->bytes, &frame) ||
+			 rx->have + 1 < frame.len || rx->given > frame.payload))
 		return false;
 	if (mark != AW_MARK_NONE && mark != AW_MARK_BEHIND &&
 	    (mark != AW_MARK_FRONT || !aw_urgent_is_front(rx)))

@@ -8,6 +8,8 @@
 
 #define AW_STARTUP_HEAD MPA_HDR_LEN
 #define AW_STARTUP_MAX MPA_FRAME_MAX
+/* As a TLS record: with its header, type and tag (record/frame.h). */
+#define AW_STARTUP_SEALED_MAX (AW_STARTUP_MAX + 5 + 1 + 16)
 
 enum aw_startup {
 	AW_STARTUP_MORE, /* the beginning of a frame */

@@ -7,6 +7,7 @@
 #include "record/bounce.h"
 #include "record/cursor.h"
 #include "record/intent.h"
+#include "record/sealed.h"
 
 #include "core/setup_term.h"
 
@@ -25,6 +26,7 @@
 struct sender {
 	struct aw_record_tx *tx;
 	int fd, flags;
+	uint32_t asked; /* how many KeyUpdates the peer has asked for so far */
 };
 
 /* FPDUs for one call, one behind the other. */
@@ -71,9 +73,16 @@ static uint32_t look_for_room(const struct sender *s)
 }
 
 /* How many of len bytes one FPDU carries. */
-static size_t part_of(size_t len)
+static size_t part_of(const struct sender *s, size_t len)
 {
-	return len < AW_FPDU_PAYLOAD_MAX ? len : AW_FPDU_PAYLOAD_MAX;
+	size_t most = aw_frame_payload_max(&s->tx->key);
+
+	return len < most ? len : most;
+}
+
+static size_t frame_len(const struct sender *s, size_t payload)
+{
+	return aw_frame_len(&s->tx->key, payload);
 }
 
 /*
@@ -83,17 +92,17 @@ static size_t part_of(size_t len)
  */
 static size_t fitting_payload(struct sender *s, size_t len)
 {
-	size_t most = part_of(len), room;
+	size_t most = part_of(s, len), room;
 
-	if (s->tx->room >= aw_fpdu_len(most))
+	if (s->tx->room >= frame_len(s, most))
 		return most;
 	s->tx->room = look_for_room(s);
-	if (s->tx->room >= aw_fpdu_len(most))
+	if (s->tx->room >= frame_len(s, most))
 		return most;
 	if (!is_writable(s))
 		return 0;
 	s->tx->room = look_for_room(s);
-	room = s->tx->room > aw_fpdu_len(4) ? (s->tx->room - aw_fpdu_len(0)) & ~(size_t)3 : 4;
+	room = s->tx->room > frame_len(s, 4) ? (s->tx->room - frame_len(s, 0)) & ~(size_t)3 : 4;
 	return most < room ? most : room;
 }
 
@@ -137,22 +146,10 @@ size_t aw_record_room(struct aw_record *record, int fd, size_t len)
 	return fitting_payload(&s, len);
 }
 
-int aw_record_flush(struct aw_record *record, int fd)
+/* True when the buffer takes one more FPDU of left bytes behind len bytes. */
+static bool has_room_behind(const struct sender *s, size_t len, size_t left)
 {
-	struct sender s = { .tx = &record->tx, .fd = fd };
-	int err = record->tx.reply ? 0 : send_rest(&s, 0);
-
-	if (err == 0 && record->tx.fin_due) {
-		record->tx.fin_due = false;
-		(void)aw_record_calls.shutdown(fd, SHUT_WR);
-	}
-	return err;
-}
-
-/* True when the buffer takes one more FPDU of left bytes behind the batch. */
-static bool has_room_behind(const struct sender *s, const struct batch *batch, size_t left)
-{
-	return s->tx->room >= batch->len + aw_fpdu_len(part_of(left));
+	return s->tx->room >= len + frame_len(s, part_of(s, left));
 }
 
 /*
@@ -203,6 +200,14 @@ static int send_batch(struct sender *s, struct batch *batch, struct aw_cursor *f
 	return err;
 }
 
+/* TCP may wait for more bytes only if they come in this call for certain, or if the program has said that they come. */
+static int more_flags(const struct sender *s, size_t len, size_t left)
+{
+	if (left == 0)
+		return s->flags & MSG_MORE;
+	return has_room_behind(s, len, left) ? MSG_MORE : 0;
+}
+
 /* Sends one batch. 0 or a negative errno. */
 static int send_next(struct sender *s, struct aw_cursor *from)
 {
@@ -212,23 +217,17 @@ static int send_next(struct sender *s, struct aw_cursor *from)
 			       .most = bounce ? AW_RECORD_FPDUS : 1 };
 	struct aw_cursor next = *from;
 	size_t len = fitting_payload(s, next.left);
-	int flags, err = -EAGAIN;
+	int err = -EAGAIN;
 
 	/* The batch has the FPDUs that the buffer takes whole, as far as that is known. */
 	while (len > 0 && batch.count < batch.most) {
 		batch.len += aw_fpdu_put(batch.bytes + batch.len, &next, len,
 					 s->tx->msn + (uint32_t)batch.count + 1);
 		batch.payloads[batch.count++] = len;
-		len = has_room_behind(s, &batch, next.left) ? part_of(next.left) : 0;
+		len = has_room_behind(s, batch.len, next.left) ? part_of(s, next.left) : 0;
 	}
-
-	/* TCP may wait for more bytes only if they come in this call for certain, or if the program has said that they come. */
-	if (next.left == 0)
-		flags = s->flags & MSG_MORE;
-	else
-		flags = has_room_behind(s, &batch, next.left) ? MSG_MORE : 0;
 	if (batch.count > 0)
-		err = send_batch(s, &batch, from, flags);
+		err = send_batch(s, &batch, from, more_flags(s, batch.len, next.left));
 	aw_bounce_put(bounce);
 	return err;
 }
@@ -245,6 +244,156 @@ static int send_urgent(struct sender *s, struct aw_cursor *from)
 	aw_cursor_get(&byte, batch.bytes + AW_FPDU_HEAD, 1);
 	batch.len = aw_fpdu_put_trailer(batch.bytes, 1);
 	return send_batch(s, &batch, from, MSG_OOB);
+}
+
+/* Returns whether a KeyUpdate comes before the next FPDU (RFC 8446 4.6.3). */
+static bool is_update_due(const struct sender *s)
+{
+	return s->tx->key.seq >= AW_KEY_RECORDS_MAX - AW_RECORD_SEALED ||
+	       s->tx->answered != s->asked;
+}
+
+/*
+ * Begins to seal TLS records, which become the record's rest: a KeyUpdate if one is due. The bytes so far; 0 is one of them.
+ * False: the cipher has failed.
+ */
+static bool seal_begin(struct sender *s, size_t *at)
+{
+	*at = 0;
+	aw_intent_seal(s->tx);
+	if (!is_update_due(s))
+		return true;
+	s->tx->answered = s->asked;
+	*at = aw_sealed_put_update(&s->tx->key, s->tx->bytes);
+	return *at > 0;
+}
+
+/* len: of all that was sealed; 0: the cipher has failed, and nothing can be sent any more. */
+static int seal_end(struct sender *s, size_t len)
+{
+	s->tx->rest_at = 0;
+	s->tx->rest = (uint32_t)len;
+	s->tx->ended |= len == 0;
+	s->tx->notifies |= len == 0;
+	aw_intent_close(s->tx, 0);
+	return len ? 0 : -EIO;
+}
+
+/* Returns whether TCP takes no more bytes after err. */
+static bool is_over(int err)
+{
+	return err == -EPIPE || aw_record_is_failure(err);
+}
+
+/* Sends the sealed records. The rest that TCP has yet to take goes with the next call: the program's bytes count as sent. */
+static int send_sealed(struct sender *s, size_t len, int flags)
+{
+	int err = send_rest(s, flags);
+
+	s->tx->room -= err || s->tx->room < len ? s->tx->room : (uint32_t)len;
+	return err;
+}
+
+/* As send_next, under TLS. */
+static int seal_next(struct sender *s, struct aw_cursor *from)
+{
+	struct aw_record_tx *tx = s->tx;
+	struct aw_cursor next = *from;
+	size_t payload = fitting_payload(s, next.left), at, len;
+	int err;
+
+	if (payload == 0)
+		return -EAGAIN;
+	if (!seal_begin(s, &at))
+		return seal_end(s, 0);
+	while (payload > 0 && at + frame_len(s, payload) <= sizeof(tx->bytes)) {
+		len = aw_sealed_put(&tx->key, tx->bytes + at, &next, payload, tx->msn + 1);
+		if (len == 0)
+			return seal_end(s, 0);
+		at += len;
+		tx->msn++;
+		payload = next.left && has_room_behind(s, at, next.left) ? part_of(s, next.left)
+									 : 0;
+	}
+	(void)seal_end(s, at);
+	err = send_sealed(s, at, more_flags(s, at, next.left));
+	if (!is_over(err))
+		*from = next;
+	return err;
+}
+
+/* As send_urgent, under TLS. */
+static int seal_urgent(struct sender *s, struct aw_cursor *from)
+{
+	struct aw_cursor byte = *from;
+	size_t at, len;
+	uint8_t octet;
+	int err;
+
+	if (fitting_payload(s, 1) == 0)
+		return -EAGAIN;
+	aw_cursor_get(&byte, &octet, 1);
+	if (!seal_begin(s, &at))
+		return seal_end(s, 0);
+	len = aw_sealed_put_urgent(&s->tx->key, s->tx->bytes + at, octet, s->tx->msn + 1);
+	if (len == 0)
+		return seal_end(s, 0);
+	s->tx->msn++;
+	s->tx->rest_urgent = true;
+	(void)seal_end(s, at + len);
+	err = send_sealed(s, at + len, 0);
+	if (!is_over(err))
+		*from = byte;
+	return err;
+}
+
+/* Seals and sends the last record of the stream: close_notify, or one that tells of a fault. */
+static int seal_last(struct sender *s, bool fails, enum aw_error error)
+{
+	struct aw_record_tx *tx = s->tx;
+	size_t len;
+
+	aw_intent_seal(tx);
+	if (!fails)
+		len = aw_sealed_put_alert(&tx->key, tx->bytes, AW_ALERT_CLOSE_NOTIFY);
+	else if (error == AW_E_MPA_CRC)
+		len = aw_sealed_put_alert(&tx->key, tx->bytes, AW_ALERT_BAD_RECORD_MAC);
+	else if (error == AW_E_MPA_FRAME)
+		len = aw_sealed_put_alert(&tx->key, tx->bytes, AW_ALERT_UNEXPECTED_MESSAGE);
+	else
+		len = aw_sealed_put_terminate(&tx->key, tx->bytes, error);
+	tx->notifies = true;
+	return seal_end(s, len) ? -EIO : send_rest(s, 0);
+}
+
+int aw_record_finish(struct aw_record *record, int fd)
+{
+	struct sender s = { .tx = &record->tx, .fd = fd };
+	int err;
+
+	if (!aw_key_is_on(&record->tx.key))
+		return aw_record_flush(record, fd);
+	/* A Reply, whose number is before the alert's, goes out as well. */
+	err = send_rest(&s, 0);
+	if (!err && !record->tx.notifies)
+		err = seal_last(&s, false, AW_OK);
+	return err;
+}
+
+int aw_record_flush(struct aw_record *record, int fd)
+{
+	struct sender s = { .tx = &record->tx, .fd = fd };
+	int err = 0;
+
+	if (record->tx.fin_due && !record->tx.notifies && aw_key_is_on(&record->tx.key))
+		err = aw_record_finish(record, fd);
+	else if (!record->tx.reply)
+		err = send_rest(&s, 0);
+	if (err == 0 && record->tx.fin_due) {
+		record->tx.fin_due = false;
+		(void)aw_record_calls.shutdown(fd, SHUT_WR);
+	}
+	return err;
 }
 
 bool aw_record_is_failure(ssize_t err)
@@ -264,36 +413,48 @@ ssize_t aw_record_send(struct aw_record *record, int fd, const struct iovec *iov
 	struct aw_cursor from = aw_cursor_begin(iov, count);
 	size_t len = from.left, urgent = flags & MSG_OOB && len > 0;
 	int failed = record->tx.error;
+	bool sealed = aw_key_is_on(&record->tx.key);
 	/* The FPDU follows a Reply at once: an empty buffer has room for both. */
 	int err = send_rest(&s, record->tx.reply ? MSG_MORE : 0);
 
 	record->tx.error = 0;
 	if (failed)
 		return -failed;
-	if (record->tx.ended)
+	if (record->tx.ended || record->tx.notifies)
 		return -EPIPE;
+	s.asked = sealed ? atomic_load(&record->rx.asked) : 0;
 	from.left -= urgent;
 	while (!err && from.left > 0)
-		err = send_next(&s, &from);
+		err = sealed ? seal_next(&s, &from) : send_next(&s, &from);
 	from.left += urgent;
 	if (!err && urgent)
-		err = send_urgent(&s, &from);
+		err = sealed ? seal_urgent(&s, &from) : send_urgent(&s, &from);
 	if (from.left == len)
 		return err;
 	record->tx.error = aw_record_is_failure(err) ? -err : 0;
 	return (ssize_t)(len - from.left);
 }
 
+static void tell_fault(struct sender *s, enum aw_error error)
+{
+	uint8_t bytes[AW_SETUP_TERM_MAX];
+
+	if (send_rest(s, 0) != 0)
+		return;
+	if (!aw_key_is_on(&s->tx->key))
+		(void)hand_over(s, bytes, aw_setup_term(error, false, bytes), 0);
+	else if (!s->tx->notifies)
+		(void)seal_last(s, true, error);
+}
+
 void aw_record_end(struct aw_record *record, int fd)
 {
 	struct sender s = { .tx = &record->tx, .fd = fd };
-	enum aw_error error = record->rx.fault;
-	uint8_t bytes[AW_SETUP_TERM_MAX];
 
 	if (record->tx.ended)
 		return;
 	record->tx.ended = true;
-	if (error != AW_E_MPA_CLOSED && send_rest(&s, 0) == 0)
-		hand_over(&s, bytes, aw_setup_term(error, false, bytes), 0);
+	if (record->rx.fault != AW_E_MPA_CLOSED)
+		tell_fault(&s, record->rx.fault);
 	aw_record_calls.shutdown(fd, SHUT_RDWR);
 }

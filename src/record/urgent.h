@@ -20,13 +20,17 @@
 
 #include "record/record.h"
 
-#define AW_URGENT_LEN 28u
-#define AW_URGENT_FRONT (AW_URGENT_LEN - 1)
+/* All of the half's urgent FPDU but its last byte. */
+static inline size_t aw_urgent_front(const struct aw_record_rx *rx)
+{
+	return aw_frame_urgent_len(&rx->key) - 1;
+}
 
 /* True when the record has the front of an urgent FPDU, and no more. */
 static inline bool aw_urgent_is_front(const struct aw_record_rx *rx)
 {
-	return rx->have == AW_URGENT_FRONT && !rx->held && aw_fpdu_is_urgent(rx->bytes);
+	return rx->have == aw_urgent_front(rx) && !rx->held &&
+	       aw_frame_is_urgent(&rx->key, rx->bytes);
 }
 
 /* True when TCP's urgent pointer is at the socket's next byte. */

@@ -110,8 +110,9 @@ uint32_t __wrap_aw_crc32c_copy(uint32_t crc, void *dst, const void *src, size_t 
 	return __wrap_aw_crc32c(crc, src, len);
 }
 
-static bool is_record(const uint8_t *data, size_t len)
+static bool is_record(const uint8_t *data, size_t len, bool sealed)
 {
+	(void)sealed;
 	return len > 0 && data[0] % 2;
 }
 

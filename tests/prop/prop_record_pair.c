@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Two records over a TCP connection that a fake kernel carries, which splits what it carries anywhere and takes in part what it
 // is given. The bytes that come are those that were sent, a look changes nothing, and the fd is readable whenever,
-// and, but for the beginning of an FPDU, only when, the program can read something.
+// and, but for the beginning of an FPDU, only when, the program can read something. With three of four seeds all of it is under
+// TLS, whose keys change now and then.
 #include "prop/prop.h"
 
+#include "../lib/record_tls.h"
 #include "record/record.h"
 
 #include <errno.h>
@@ -28,7 +30,9 @@ static struct {
 	struct bytes *choices;
 } net;
 
-static struct aw_record sender, receiver;
+static struct aw_record records[2];
+#define sender records[0]
+#define receiver records[1]
 static uint8_t data[QUEUE_MAX], came[BUFFER_MAX * BUFFERS], looked[BUFFER_MAX * BUFFERS];
 static size_t accepted, received;
 
@@ -96,8 +100,10 @@ static int fake_getsockopt(int fd, int level, int name, void *value, socklen_t *
 	uint32_t *memory = value;
 
 	(void)fd;
-	PROP(level == SOL_SOCKET && name == SO_MEMINFO &&
-	     *len == SK_MEMINFO_VARS * sizeof(*memory));
+	errno = ENOPROTOOPT;
+	if (level != SOL_SOCKET)
+		return -1;
+	PROP(name == SO_MEMINFO && *len == SK_MEMINFO_VARS * sizeof(*memory));
 	memory[SK_MEMINFO_SNDBUF] = (uint32_t)net.limit;
 	memory[SK_MEMINFO_WMEM_QUEUED] = (uint32_t)used();
 	return 0;
@@ -126,7 +132,7 @@ static int fake_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 static int fake_shutdown(int fd, int how)
 {
 	(void)fd;
-	PROP(how == SHUT_RDWR);
+	PROP(how == SHUT_RD && receiver.rx.notified);
 	net.shut = true;
 	return 0;
 }
@@ -146,6 +152,7 @@ const struct aw_record_calls aw_record_calls = {
 	.poll = fake_poll,
 	.ioctl = fake_ioctl,
 	.shutdown = fake_shutdown,
+	.cipher = &aw_cipher,
 };
 
 static bool is_readable(void)
@@ -156,12 +163,14 @@ static bool is_readable(void)
 /* Payload of which the whole FPDU has arrived: counted by its header, from the first. */
 static size_t whole_payload(void)
 {
-	size_t at = 0, sum = 0, payload;
+	const struct aw_record_key *key = &receiver.rx.key;
+	struct aw_frame frame;
+	size_t at = 0, sum = 0;
 
-	while (net.arrived - at >= FPDU_LEN_FIELD && aw_fpdu_payload(net.bytes + at, &payload) &&
-	       net.arrived - at >= aw_fpdu_len(payload)) {
-		at += aw_fpdu_len(payload);
-		sum += payload;
+	while (net.arrived - at >= aw_frame_field(key) &&
+	       aw_frame_read(key, net.bytes + at, &frame) && net.arrived - at >= frame.len) {
+		at += frame.len;
+		sum += frame.payload;
 	}
 	return sum;
 }
@@ -251,6 +260,8 @@ static bool is_awake(void)
 
 static void step(struct bytes *b)
 {
+	if (bytes_u8(b) % 16 == 0) /* a KeyUpdate goes before the next FPDU */
+		atomic_fetch_add(&sender.rx.asked, 1);
 	switch (bytes_u8(b) % 9) {
 	case 0:
 	case 1:
@@ -292,6 +303,8 @@ static void drain(void)
 	net.arrived = net.sent;
 	PROP(aw_record_receive(&receiver, 0, &iov, 1, 0) == -EAGAIN);
 	PROP(!is_readable());
+	PROP(aw_record_finish(&sender, 0) == 0);
+	net.arrived = net.sent;
 	net.shut = true;
 	PROP(aw_record_receive(&receiver, 0, &iov, 1, 0) == 0);
 	PROP(aw_record_receive(&receiver, 0, &iov, 1, 0) == 0);
@@ -307,8 +320,7 @@ void prop_run(struct bytes *b)
 	accepted = received = 0;
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i * 7 + i / 251);
-	aw_record_init(&sender);
-	aw_record_init(&receiver);
+	record_tls_begin(records, (const int[2]){ 0, 0 }, bytes_u8(b) % 4);
 	for (int i = 0; i < STEPS_MAX && b->left > 0; i++)
 		step(b);
 	drain();

@@ -4,6 +4,7 @@
 #include "prop/prop.h"
 
 #include "../lib/record_calls.h"
+#include "../lib/record_tls.h"
 #include "record/record.h"
 
 #include <arpa/inet.h>
@@ -22,10 +23,12 @@
 static struct {
 	int fds[2]; /* sender's, receiver's */
 } plain, framed;
-static struct aw_record sender, receiver;
+static struct aw_record records[2];
+#define sender records[0]
+#define receiver records[1]
 static uint8_t next_byte;
 
-const struct aw_record_calls aw_record_calls = { RECORD_CALLS };
+const struct aw_record_calls aw_record_calls = { RECORD_CALLS, .cipher = &aw_cipher };
 
 static void connect_pair(int fds[2])
 {
@@ -153,6 +156,8 @@ static void read_both(size_t len)
 
 static void step(struct bytes *b)
 {
+	if (bytes_u8(b) % 16 == 0) /* a KeyUpdate goes before the next FPDU */
+		atomic_fetch_add(&sender.rx.asked, 1);
 	switch (bytes_u8(b) % 10) {
 	case 0:
 	case 1:
@@ -193,8 +198,7 @@ void prop_run(struct bytes *b)
 {
 	connect_pair(plain.fds);
 	connect_pair(framed.fds);
-	aw_record_init(&sender);
-	aw_record_init(&receiver);
+	record_tls_begin(records, framed.fds, bytes_u8(b) % 4);
 	set_in_line(bytes_u8(b) % 3 == 0);
 	next_byte = 0;
 	for (int i = 0; i < STEPS_MAX && b->left > 0; i++)

@@ -70,8 +70,9 @@ static ssize_t fateful_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return n;
 }
 
-static bool is_hello(const uint8_t *bytes, size_t len)
+static bool is_hello(const uint8_t *bytes, size_t len, bool sealed)
 {
+	(void)sealed;
 	return len == HELLO_LEN && memcmp(bytes, HELLO, len) == 0;
 }
 
@@ -131,13 +132,15 @@ static int connect_records(void **state)
 	records = mmap(NULL, 2 * sizeof(*records), PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(records != MAP_FAILED);
+	aw_record_init(&records[ACTIVE]);
+	aw_record_init(&records[PASSIVE]);
 	for (size_t i = 0; i < LARGE; i++)
 		data[i] = (uint8_t)(i * 31 + i / 256);
 	fate = LIVE;
 	takes = 0;
 	assert_int_equal(aw_record_initiate(&records[ACTIVE], fds[ACTIVE], HELLO, HELLO_LEN), 0);
 	do
-		err = aw_record_take_request(fds[PASSIVE]);
+		err = aw_record_take_request(&records[PASSIVE], fds[PASSIVE]);
 	while (err == -EAGAIN);
 	assert_int_equal(err, 0);
 	aw_record_respond(&records[PASSIVE], HELLO, HELLO_LEN);

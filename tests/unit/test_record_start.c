@@ -25,8 +25,9 @@ static int fds[2];
 static struct aw_record records[2];
 static uint8_t data[LARGE], came[LARGE];
 
-static bool is_hello(const uint8_t *bytes, size_t len)
+static bool is_hello(const uint8_t *bytes, size_t len, bool sealed)
 {
+	(void)sealed;
 	return len == HELLO_LEN && memcmp(bytes, HELLO, len) == 0;
 }
 
@@ -47,6 +48,7 @@ static void connect_fds(void)
 static void initiate(void)
 {
 	connect_fds();
+	aw_record_init(&records[0]);
 	assert_int_equal(aw_record_initiate(&records[0], fds[0], HELLO, HELLO_LEN), 0);
 }
 
@@ -60,7 +62,8 @@ static void respond(void)
 	assert_int_equal(aw_startup_get(request, sizeof(request), false, &used, &hello, &len),
 			 AW_STARTUP_WHOLE);
 	assert_int_equal(used, sizeof(request));
-	assert_true(is_hello(hello, len));
+	assert_true(is_hello(hello, len, false));
+	aw_record_init(&records[1]);
 	aw_record_respond(&records[1], HELLO, HELLO_LEN);
 }
 

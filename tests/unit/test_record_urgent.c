@@ -176,7 +176,8 @@ static void pending__goes_on_behind_an_urgent_byte(void **state)
 	send_on(len, 0);
 	send_on(1, MSG_OOB);
 	send_on(5, 0);
-	await_bytes((int)(aw_lowat_bytes(len) + URGENT_LEN + aw_fpdu_len(5)));
+	await_bytes((int)(aw_lowat_bytes(&(struct aw_record_key){ 0 }, len) + URGENT_LEN +
+			  aw_fpdu_len(5)));
 	assert_int_equal(aw_record_pending(&receiver, fds[1]), len + 6);
 }
 

@@ -22,7 +22,7 @@
 #include "xsock/process/proxy.h"
 #include "xsock/process/quiet.h"
 
-#define CHUNK_SLOTS 64u /* 9.5 MB of address space */
+#define CHUNK_SLOTS 64u /* 12.6 MB of address space */
 #define SWEEP_SLOTS 64u /* so many slots of killed processes may keep their pages */
 
 static _Atomic(struct aw_arena_table *) arena; /* set after arena_fd */

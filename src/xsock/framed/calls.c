@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/framed/cipher.h"
 #include "xsock/stream/msg.h"
 
 static ssize_t call_recvmsg(int fd, struct msghdr *msg, int flags)
@@ -43,11 +44,12 @@ static int call_ioctl(int fd, unsigned long request, int *value)
 	return aw_libc()->ioctl(fd, request, value);
 }
 
-static bool is_record(const uint8_t *data, size_t len)
+static bool is_record(const uint8_t *data, size_t len, bool sealed)
 {
+	const uint8_t bits = AW_XS_EXT_RECORD | (sealed ? AW_XS_EXT_RECORD_TLS : 0);
 	struct aw_xs_hello hello;
 
-	return aw_xs_hello_get(data, len, &hello) && hello.ext & AW_XS_EXT_RECORD;
+	return aw_xs_hello_get(data, len, &hello) && (hello.ext & bits) == bits;
 }
 
 const struct aw_record_calls aw_record_calls = {
@@ -59,6 +61,7 @@ const struct aw_record_calls aw_record_calls = {
 	.poll = call_poll,
 	.ioctl = call_ioctl,
 	.is_record = is_record,
+	.cipher = &aw_cipher,
 };
 
 int aw_slot_lock(struct aw_slot *slot, pthread_mutex_t *lock, int fd, const struct timespec *by)
@@ -77,8 +80,12 @@ int aw_slot_lock(struct aw_slot *slot, pthread_mutex_t *lock, int fd, const stru
 	} else if (err) {
 		return err;
 	}
-	if (!atomic_load_explicit(&slot->broken, memory_order_relaxed))
+	if (__builtin_expect(atomic_load_explicit(&slot->broken, memory_order_relaxed), 0))
+		err = ECONNRESET;
+	else if (aw_key_is_on(&slot->record.tx.key) && !aw_cipher_load(NULL))
+		err = ENOMEM;
+	else
 		return 0;
 	pthread_mutex_unlock(lock);
-	return ECONNRESET;
+	return err;
 }

@@ -9,7 +9,7 @@
 
 /*
  * Locks a half of the slot's record, whose TCP socket is fd. Returns 0; ECONNRESET: the connection is broken,
- * because a process was killed in a half; ETIMEDOUT at the time `by` (CLOCK_MONOTONIC). After an error the
+ * because a process was killed in a half; ENOMEM: the record is under TLS, and there is no cipher; ETIMEDOUT at the time `by` (CLOCK_MONOTONIC). After an error the
  * lock is not held.
  */
 int aw_slot_lock(struct aw_slot *slot, pthread_mutex_t *lock, int fd, const struct timespec *by);

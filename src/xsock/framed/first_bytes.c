@@ -24,7 +24,7 @@ enum aw_first_bytes aw_first_bytes_judge(const void *bytes, size_t got, size_t *
 		*missing = whole - got;
 		return AW_FIRST_BYTES_MORE;
 	case AW_STARTUP_WHOLE:
-		if (aw_record_calls.is_record(data, len))
+		if (aw_record_calls.is_record(data, len, false))
 			return AW_FIRST_BYTES_RECORD;
 		break;
 	case AW_STARTUP_WRONG:

@@ -9,6 +9,7 @@
 #include "xsock/base/libc.h"
 #include "xsock/framed/answer.h"
 #include "xsock/framed/bridge.h"
+#include "xsock/framed/cipher.h"
 #include "xsock/framed/hello.h"
 #include "xsock/framed/slot.h"
 #include "xsock/process/deadline.h"
@@ -16,27 +17,44 @@
 #include "xsock/process/proxy.h"
 #include "xsock/process/registration.h"
 
+/* Begins the record by its Request, and at the passive end by its Reply. Returns 0 or an errno. */
+static int record_begin(struct aw_record *record, enum aw_role role, int fd,
+			const struct aw_record_secrets *secrets)
+{
+	uint8_t hello[AW_XS_HELLO_LEN];
+	int err = 0;
+
+	aw_hello_fill(hello, secrets);
+	if (secrets)
+		err = -aw_record_secure(record, fd, secrets);
+	else
+		aw_record_init(record);
+	if (err)
+		return err;
+	if (role == AW_ROLE_ACTIVE)
+		return -aw_record_initiate(record, fd, hello, sizeof(hello));
+	err = -aw_record_take_request(record, fd);
+	if (err)
+		return err;
+	aw_record_respond(record, hello, sizeof(hello));
+	return -aw_record_answer(record, fd);
+}
+
 /* Begins the record, unless another process that holds the slot has done so. */
-static int record_begin_once(struct aw_slot *slot, const struct aw_sock *sock, int fd)
+static int record_begin_once(struct aw_slot *slot, const struct aw_sock *sock, int fd,
+			     const struct aw_record_secrets *secrets)
 {
 	struct aw_slot_options options = aw_slot_read_options(fd);
-	uint8_t hello[AW_XS_HELLO_LEN];
 	struct aw_half half;
 	int err = options.peek_offset < 0 ? aw_half_enter(&half, slot, &slot->tx_lock, fd) : ENOMEM;
 
 	if (err)
 		return err;
 	if (!aw_framed_is_begun(slot)) {
-		aw_hello_fill(hello);
-		if (sock->role == AW_ROLE_ACTIVE)
-			err = -aw_record_initiate(&slot->record, fd, hello, sizeof(hello));
-		else
-			err = -aw_record_take_request(fd);
-		if (!err && sock->role != AW_ROLE_ACTIVE) {
-			aw_record_respond(&slot->record, hello, sizeof(hello));
-			err = -aw_record_answer(&slot->record, fd);
-		}
-		if (!err) {
+		err = record_begin(&slot->record, sock->role, fd, secrets);
+		if (err)
+			aw_record_forget_keys(&slot->record);
+		else {
 			aw_slot_take_options(slot, fd, options);
 			atomic_store(&slot->mode, (uint8_t)sock->mode);
 			atomic_store(&slot->role, (uint8_t)sock->role);
@@ -46,7 +64,7 @@ static int record_begin_once(struct aw_slot *slot, const struct aw_sock *sock, i
 	return err;
 }
 
-int aw_framed_start(struct aw_sock *sock, int fd)
+static int start_record(struct aw_sock *sock, int fd, const struct aw_record_secrets *secrets)
 {
 	struct aw_slot *slot = sock->slot ? sock->slot : aw_arena_take(sock->ino);
 	union aw_address remote = { 0 }; /* for the log, should the server not answer */
@@ -57,7 +75,7 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 		return ENOMEM;
 	if (sock->role == AW_ROLE_ACTIVE)
 		(void)aw_libc()->getpeername(fd, (struct sockaddr *)&remote, &len);
-	err = record_begin_once(slot, sock, fd);
+	err = record_begin_once(slot, sock, fd, secrets);
 	if (err) {
 		if (!sock->slot)
 			aw_arena_leave(slot);
@@ -71,6 +89,16 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 	aw_fdtab_set_state(sock, AW_FD_FRAMED);
 	aw_fdtab_unlock();
 	return 0;
+}
+
+int aw_framed_start(struct aw_sock *sock, int fd)
+{
+	return start_record(sock, fd, NULL);
+}
+
+int aw_framed_start_tls(struct aw_sock *sock, int fd, const struct aw_record_secrets *secrets)
+{
+	return aw_cipher_load(NULL) ? start_record(sock, fd, secrets) : EOPNOTSUPP;
 }
 
 bool aw_framed_has_begun(struct aw_slot *slot, int fd)

@@ -29,6 +29,17 @@
  * the passive end the whole Request has come, and the Reply goes out. Returns 0 or an errno. Takes the fd table's lock.
  */
 int aw_framed_start(struct aw_sock *sock, int fd);
+/*
+ * The same under TLS, whose handshake is over on fd; all of start-up goes within. The caller wipes the secrets. EAGAIN: the client's Request has
+ * not come whole, and nothing has changed; EPROTO: what has come is none; ENODATA: the stream has ended; EOPNOTSUPP: there is no
+ * libcrypto, or no such cipher.
+ */
+int aw_framed_start_tls(struct aw_sock *sock, int fd, const struct aw_record_secrets *secrets);
+/* Returns whether the slot's record is under TLS. */
+static inline bool aw_framed_is_tls(const struct aw_slot *slot)
+{
+	return aw_key_is_on(&slot->record.tx.key);
+}
 
 /*
  * Before a fork or spawn: takes slots for the accepted connections that have not begun. The process that makes the first I/O

@@ -22,12 +22,12 @@
 #define AW_ARENA_SLOTS 4096u /* a file's size and the addresses have 32 bits */
 #endif
 #define AW_ARENA_PAGE 4096u
-#define AW_ARENA_WARM 16u /* free slots that keep their pages: 2.3 MB at most */
+#define AW_ARENA_WARM 16u /* free slots that keep their pages: 3.1 MB at most */
 /*
  * Grows with each change of what is in the memory. As many pages follow the last slot, so that a process of another version of
  * the library, which knows the file by its size, does not use it.
  */
-#define AW_ARENA_LAYOUT 5u
+#define AW_ARENA_LAYOUT 6u
 #define AW_ARENA_NAME "anywarp-records"
 #define AW_ARENA_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -127,8 +127,8 @@ static inline void aw_table_lower_next(struct aw_arena_table *table, uint32_t nu
 }
 
 /*
- * Gives up a hold: 1, or that of a child that was not made, 1 + AW_ENTRY_UNBORN_ONE. The last holder returns the pages that long FPDUs have
- * filled to the kernel. A program with few connections at a time uses the first slots over and over; these keep their
+ * Gives up a hold: 1, or that of a child that was not made, 1 + AW_ENTRY_UNBORN_ONE. The last holder wipes the keys, and returns the pages that
+ * long FPDUs have filled to the kernel. A program with few connections at a time uses the first slots over and over; these keep their
  * pages, which spares each connection two page faults and a system call.
  */
 static inline void aw_table_unshare(struct aw_arena_table *table, unsigned number,
@@ -142,6 +142,8 @@ static inline void aw_table_unshare(struct aw_arena_table *table, unsigned numbe
 		if (!(word & AW_ENTRY_HOLDERS) || (hold > 1 && !(word & AW_ENTRY_UNBORN)))
 			return;
 		is_last = (word & AW_ENTRY_HOLDERS) == 1;
+		if (is_last)
+			aw_record_forget_keys(&slot->record);
 		if (is_last && number >= AW_ARENA_WARM)
 			(void)madvise((char *)slot + AW_ARENA_PAGE,
 				      aw_arena_slot_size() - AW_ARENA_PAGE, MADV_REMOVE);

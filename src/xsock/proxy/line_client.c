@@ -243,8 +243,9 @@ static struct aw_line *begin_record(const struct line_client *client)
 	if (aw_share_make(&start.share) != 0)
 		return NULL;
 	record = &start.share.slot->record;
-	aw_hello_fill(hello);
-	if (aw_record_take_request(client->tcp) == 0) {
+	aw_hello_fill(hello, false);
+	aw_record_init(record);
+	if (aw_record_take_request(record, client->tcp) == 0) {
 		aw_record_respond(record, hello, sizeof(hello));
 		record->rx.in_line = aw_sockopt_int(client->tcp, SOL_SOCKET, SO_OOBINLINE, 0);
 		(void)setsockopt(client->tcp, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));

@@ -45,6 +45,8 @@ enum aw_xs_ext {
 	 * middle of an FPDU.
 	 */
 	AW_XS_EXT_RECORD = 4,
+	/* Within TLS, beside AW_XS_EXT_RECORD: each FPDU is one TLS record (record/frame.h). */
+	AW_XS_EXT_RECORD_TLS = 8,
 };
 
 struct aw_xs_sge {
