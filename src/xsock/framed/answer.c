@@ -6,6 +6,7 @@
 
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
+#include "xsock/framed/framed.h"
 #include "xsock/framed/refusal.h"
 #include "xsock/process/fdtab.h"
 
@@ -70,7 +71,12 @@ void aw_answer_tell(int fd, ssize_t n)
 {
 	struct aw_sock sock;
 	bool known = aw_fdtab_look(fd, &sock) && sock.remote.any.sa_family;
+	const struct aw_slot *slot = aw_framed_slot(fd);
 
+	if (slot && slot->record.rx.alert) {
+		aw_refusal_log_alert(fd, known ? &sock.remote : NULL, slot->record.rx.alert);
+		return;
+	}
 	aw_refusal_log(fd, known ? &sock.remote : NULL,
 		       n == -EPROTO ? AW_REFUSAL_OTHER_SERVER : AW_REFUSAL_ENDED);
 }

@@ -334,6 +334,7 @@ void aw_framed_end(void)
 {
 	if (aw_arena_fd() < 0 || aw_fdtab_is_vfork_child())
 		return;
+	aw_framed_notify_all();
 	aw_framed_bridge_owing(true);
 	if (atomic_exchange(&aw_slots_released, true))
 		return;

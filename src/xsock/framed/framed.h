@@ -81,6 +81,8 @@ void aw_framed_keep_failure(int fd, int err);
  * of an FPDU: the rest and the stream's end are the proxy process's then.
  */
 void aw_framed_closing(int fd);
+/* The same for all fds of records under TLS, before the process ends. Takes the fd table's lock. */
+void aw_framed_notify_all(void);
 /* FIONREAD and SIOCATMARK. False: fd is not FRAMED. */
 bool aw_framed_pending(int fd, int *count);
 bool aw_framed_is_at_mark(int fd, int *at_mark);

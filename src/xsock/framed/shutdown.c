@@ -4,10 +4,14 @@
 #include <errno.h>
 
 #include "xsock/base/libc.h"
+#include "xsock/base/sockopt.h"
 #include "xsock/framed/answer.h"
 #include "xsock/framed/bridge.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
+#include "xsock/process/memory.h"
+
+#define NOTIFIES_MAX 256 /* fds that are found at a time */
 
 /*
  * Notes whether the program has shut the reading direction. Noted before the kernel's call, which wakes
@@ -37,7 +41,7 @@ static bool end_behind_rest(struct aw_slot *slot, int fd)
 
 	if (aw_half_enter_for(&half, slot, &slot->tx_lock, fd) != 0)
 		return false;
-	due = aw_record_flush(&slot->record, fd) == -EAGAIN;
+	due = aw_record_finish(&slot->record, fd) == -EAGAIN;
 	later = due && aw_slot_flush_later(slot, fd);
 	slot->record.tx.ended |= later;
 	slot->record.tx.fin_due = later;
@@ -78,6 +82,58 @@ bool aw_framed_shutdown(int fd, int how, int *result)
 	return true;
 }
 
+/*
+ * Sends close_notify where the stream ends with this process's last fd of the connection. The peer would take TCP's end alone for a
+ * reset. TCP may have yet to take it: it is the rest of an FPDU then.
+ */
+static void notify_end(struct aw_slot *slot, int fd)
+{
+	struct aw_half half;
+
+	if (!aw_framed_is_tls(slot) || !aw_arena_is_alone(slot) || aw_sockopt_aborts(fd) ||
+	    aw_half_enter_for(&half, slot, &slot->tx_lock, fd) != 0)
+		return;
+	(void)aw_record_finish(&slot->record, fd);
+	aw_half_leave(&half);
+}
+
+struct notify_set {
+	int fds[NOTIFIES_MAX], count;
+	int behind; /* only fds above it */
+};
+
+static void set_add(struct aw_sock *sock, int fd, void *arg) AW_REQUIRES(aw_fdtab_mutex)
+{
+	struct notify_set *set = arg;
+
+	if (sock->state == AW_FD_FRAMED && sock->slot && aw_framed_is_tls(sock->slot) &&
+	    fd > set->behind && set->count < NOTIFIES_MAX && fd == aw_fdtab_next_fd(sock, -1))
+		set->fds[set->count++] = fd;
+}
+
+void aw_framed_notify_all(void)
+{
+	struct notify_set *set = aw_memory_map(sizeof(*set));
+
+	if (!set)
+		return;
+	set->behind = -1;
+	do {
+		set->count = 0;
+		aw_fdtab_lock();
+		aw_fdtab_each(set_add, set);
+		aw_fdtab_unlock();
+		for (int i = 0; i < set->count; i++) {
+			struct aw_slot *slot = aw_framed_slot(set->fds[i]);
+
+			set->behind = set->fds[i];
+			if (slot)
+				notify_end(slot, set->fds[i]);
+		}
+	} while (set->count == NOTIFIES_MAX);
+	aw_memory_unmap(set, sizeof(*set));
+}
+
 void aw_framed_closing(int fd)
 {
 	struct aw_slot *slot = aw_framed_slot(fd);
@@ -85,9 +141,10 @@ void aw_framed_closing(int fd)
 
 	/* The parent's fd stays open in a child of vfork. */
 	if (!slot || aw_fdtab_is_vfork_child() ||
-	    (!aw_slot_has_debt(slot) && !aw_answer_is_due(slot)) || !aw_fdtab_look(fd, &sock) ||
-	    sock.slot != slot || sock.fds != 1)
+	    (!aw_slot_has_debt(slot) && !aw_answer_is_due(slot) && !aw_framed_is_tls(slot)) ||
+	    !aw_fdtab_look(fd, &sock) || sock.slot != slot || sock.fds != 1)
 		return;
+	notify_end(slot, fd);
 	if ((aw_slot_has_debt(slot) || aw_answer_is_owed(slot, fd)) && aw_framed_bridge(fd))
 		aw_answer_close(slot, fd);
 }

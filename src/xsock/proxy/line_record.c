@@ -31,7 +31,7 @@
 #define AGAIN_MS 2
 #define AGAIN_MS_MAX 128 /* pauses grow to that, between looks that find nothing new */
 #define ENDS (POLLHUP | POLLERR)
-#define FPDU_SHARE 32 /* no byte of payload has as many bytes of its FPDU */
+#define FPDU_SHARE 48 /* no byte of payload has as many bytes of its FPDU, or of its TLS record */
 #define SPARE_MIN 4096
 
 struct line_record {
@@ -152,7 +152,7 @@ static ssize_t receive_bytes(struct line_record *r, struct iovec *iov)
 	ssize_t n = 0;
 
 	/*
-	 * Of many bytes that are queued a part can be received, and the socket stays readable: a byte has 28 of FPDU. Not so
+	 * Of many bytes that are queued a part can be received, and the socket stays readable: a byte has 28 of FPDU, or 44 of a TLS record. Not so
 	 * while a thread that does not know of the bridge may read it: what it took would come before what is in the pair.
 	 */
 	if (leaves && !atomic_load(&slot->readers) &&
@@ -272,6 +272,25 @@ static size_t record_unsent(struct aw_line *line)
 }
 
 /*
+ * Under TLS sends close_notify. Returns whether it is behind the rest of an FPDU that TCP has yet to take: record_owed sends both, and
+ * TCP's end then.
+ */
+static bool is_end_behind_rest(struct line_record *r)
+{
+	struct aw_slot *slot = r->start.share.slot;
+	struct aw_record_tx *tx = &slot->record.tx;
+	bool due;
+
+	if (!aw_key_is_on(&tx->key) || half_lock(r, &slot->tx_lock) != 0)
+		return false;
+	due = aw_record_finish(&slot->record, r->start.tcp) == -EAGAIN;
+	tx->ended |= due;
+	tx->fin_due |= due;
+	pthread_mutex_unlock(&slot->tx_lock);
+	return due;
+}
+
+/*
  * Shuts down writing, unless the program has closed and the Reply has come: the kernel ends the stream when the last
  * process closes the TCP socket. While the line keeps the near end, what looks like a close is a
  * shutdown of both directions.
@@ -280,6 +299,8 @@ static void record_shutdown(struct aw_line *line, bool closed)
 {
 	struct line_record *r = record_of(line);
 
+	if (is_end_behind_rest(r))
+		return;
 	if (is_unanswered(r) && aw_share_is_alone(&r->start.share))
 		r->until_ns = aw_now_ns() + AW_PEER_STARTUP_MS * INT64_C(1000000);
 	else if (closed && r->start.near < 0)
