@@ -67,6 +67,8 @@ static bool noted_seal(const struct aw_record_key *key, const uint8_t head[AW_TL
 	uint32_t tag, id;
 	bool right;
 
+	if (key->seq >= AW_KEY_RECORDS_MAX)
+		abort();
 	die_at(DIE_BEFORE_SEAL);
 	for (int i = 0; i < count; i++)
 		len += pieces[i].iov_len;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Two records under TLS on the kernel's own TCP, in memory that processes share. A note of every number that was used to seal is
-// kept beside: a number that is used twice ends the test.
+// kept beside: one that is used twice, or beyond the bound, ends the test.
 #ifndef UNIT_RECORD_TLS_SCENE_H
 #define UNIT_RECORD_TLS_SCENE_H
 

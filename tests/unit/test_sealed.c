@@ -5,6 +5,7 @@
 
 #include "../lib/record_calls.h"
 #include "../lib/record_tls.h"
+#include "xsock/framed/libcrypto.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 
 #include <cmocka.h>
 #include <openssl/evp.h>
+#include <openssl/kdf.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <stdio.h>
@@ -360,6 +362,18 @@ static void read__has_bounds(void **state)
 	assert_false(aw_sealed_read((const uint8_t[]){ 23, 3, 1, 0, 50 }, &frame));
 }
 
+/* The product compiles without OpenSSL's headers: its prototypes are theirs, or this does not compile. */
+static void functions__are_openssls(void **state)
+{
+	(void)state;
+#define SAME(result, name, parameters)            \
+	{                                         \
+		result(*there) parameters = name; \
+		assert_non_null(there);           \
+	}
+	AW_LIBCRYPTO_FUNCTIONS(SAME)
+}
+
 static int load(void **state)
 {
 	(void)state;
@@ -369,6 +383,7 @@ static int load(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(functions__are_openssls),
 		cmocka_unit_test(put__is_read_by_openssl),
 		cmocka_unit_test(update__is_openssls),
 		cmocka_unit_test(alert__is_openssls),
