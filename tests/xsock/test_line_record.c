@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "xsock/framed/cipher.h"
 
 #define PATIENCE_MS 20000
 #define MS INT64_C(1000000)
@@ -210,6 +211,50 @@ static void ready__tells_an_end_behind_what_is_undelivered(void **state)
 	assert_int_equal(s->slot->given, 2);
 }
 
+static ssize_t receive_peers(struct aw_record *peer, int fd, void *to, size_t len)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	struct iovec iov = { to, len };
+	ssize_t n = -EAGAIN;
+
+	while (n == -EAGAIN && poll(&pollfd, 1, PATIENCE_MS) > 0)
+		n = aw_record_receive(peer, fd, &iov, 1, 0);
+	return n;
+}
+
+/* The line goes on with the keys that are in the slot, and ends the stream for a program that has closed. */
+static void tls__is_the_slots(void **state)
+{
+	const struct scene *s = *state;
+	struct aw_record_secrets secrets = { .suite = AW_SUITE_AES_128_GCM_SHA256 };
+	struct aw_record *peer = calloc(1, sizeof(*peer));
+	char bytes[16] = "";
+	struct iovec iov = { (void *)"to", 2 }, back = { (void *)"fro", 3 },
+		     room = { bytes, sizeof(bytes) };
+
+	if (!aw_cipher_load(NULL)) {
+		free(peer);
+		skip();
+	}
+	assert_int_equal(aw_record_secure(peer, s->peer, &secrets), 0);
+	secrets.is_client = true;
+	assert_int_equal(aw_record_secure(&s->slot->record, s->tcp, &secrets), 0);
+
+	assert_int_equal(s->line->ops->send(s->line, &iov, 0), 2);
+	assert_int_equal(receive_peers(peer, s->peer, bytes, sizeof(bytes)), 2);
+	assert_memory_equal(bytes, "to", 2);
+	assert_int_equal(aw_record_send(peer, s->peer, &back, 1, 0), 3);
+	assert_int_equal(poll(&(struct pollfd){ .fd = s->tcp, .events = POLLIN }, 1, PATIENCE_MS),
+			 1);
+	assert_int_equal(s->line->ops->recv(s->line, &room, 0), 3);
+	assert_memory_equal(bytes, "fro", 3);
+
+	s->line->ops->shutdown(s->line, true);
+	assert_int_equal(receive_peers(peer, s->peer, bytes, sizeof(bytes)), 0);
+	assert_true(peer->rx.notified);
+	free(peer);
+}
+
 int main(void)
 {
 #define LINE_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -219,6 +264,7 @@ int main(void)
 		LINE_TEST(unsent__is_looked_at_seldom_while_the_peer_takes_nothing),
 		LINE_TEST(ready__tells_an_end_behind_what_is_undelivered),
 		LINE_TEST(death__resets_until_the_end_is_forwarded),
+		LINE_TEST(tls__is_the_slots),
 	};
 
 	return cmocka_run_group_tests_name("line of a record", tests, NULL, NULL);
