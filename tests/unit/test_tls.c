@@ -3,6 +3,7 @@
 // The certificates are made by the openssl command.
 #include "net/tls/tls.h"
 
+#include "base/array.h"
 #include "net/base/bounds.h"
 #include "net/tls/context.h"
 #include "net/tls/expect.h"
@@ -95,12 +96,9 @@ static size_t pass_on(struct link *link, int from)
 	return (size_t)n;
 }
 
-/* rules: of the end that connects, and of the one that accepts, or NULL. */
-static struct link connect_by(in_port_t port, const struct aw_tls_rule *connects,
-			      const struct aw_tls_rule *accepts)
+/* wants: of the end that connects, and of the one that accepts. */
+static struct link connect_wanting(in_port_t port, const struct aw_tls_want wants[2])
 {
-	const struct aw_tls_want wants[] = { { .mode = AW_TLS_REQUIRE, .rule = connects },
-					     { .mode = AW_TLS_REQUIRE, .rule = accepts } };
 	struct sockaddr_in peer = { .sin_family = AF_INET,
 				    .sin_port = htons(port),
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -135,6 +133,16 @@ static struct link connect_by(in_port_t port, const struct aw_tls_rule *connects
 	}
 	assert_true(done[0] && done[1]);
 	return link;
+}
+
+/* rules: of the two ends, or NULL. */
+static struct link connect_by(in_port_t port, const struct aw_tls_rule *connects,
+			      const struct aw_tls_rule *accepts)
+{
+	const struct aw_tls_want wants[] = { { .mode = AW_TLS_REQUIRE, .rule = connects },
+					     { .mode = AW_TLS_REQUIRE, .rule = accepts } };
+
+	return connect_wanting(port, wants);
 }
 
 static struct link connect_to(in_port_t port)
@@ -373,6 +381,32 @@ static void handshake__resumes_no_session_of_a_peer_that_a_rule_keeps_out(void *
 	}
 }
 
+/* Both ends have the program's bytes inside, or none has. */
+static void handshake__without_mpa_at_both_ends(void **state)
+{
+	static const struct {
+		bool connects, accepts;
+		const char *cause;
+	} rows[] = {
+		{ true, true, NULL },
+		{ true, false, "the client speaks tls without mpa" },
+		{ false, true, "the client wants mpa under tls" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct aw_tls_want wants[] = {
+			{ .mode = AW_TLS_REQUIRE, .without_mpa = rows[i].connects },
+			{ .mode = AW_TLS_REQUIRE, .without_mpa = rows[i].accepts },
+		};
+		struct link link = connect_wanting(5, wants);
+
+		assert_int_equal(!link.cause, !rows[i].cause);
+		assert_true(!link.cause || strstr(link.cause, rows[i].cause));
+		end_link(&link);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +418,7 @@ int main(void)
 		cmocka_unit_test(resume__keeps_so_many_tickets),
 		cmocka_unit_test(expect__looks_at_the_certificate_again),
 		cmocka_unit_test(handshake__resumes_no_session_of_a_peer_that_a_rule_keeps_out),
+		cmocka_unit_test(handshake__without_mpa_at_both_ends),
 	};
 
 	return cmocka_run_group_tests(tests, make_certificates, remove_certificates);

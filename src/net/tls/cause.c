@@ -23,7 +23,8 @@ static const struct {
 	{ 70, "protocol version: the peer does not speak tls 1.3" },
 	{ 116, "certificate required: the peer wants one of this end, and got none" },
 	{ SSL_AD_NO_APPLICATION_PROTOCOL,
-	  "no application protocol: the peer's program is no rdma one of anywarp" },
+	  "no application protocol: the peer speaks tls without mpa: run its program by anywarp; sockets programs: "
+	  "give both ends a rule on, or both tls-plain" },
 };
 
 /* The results of a verification that a user can mend (X509_V_ERR_...). */
@@ -48,8 +49,11 @@ static const char no_records[] =
 	"no application protocol: the peer does not carry records under tls: run its program by this version of "
 	"anywarp sockets, or this one with ANYWARP_SOCKETS_RECORD=off";
 
-static const char *alert_text(int reason)
+static const char *alert_text(int reason, bool without_mpa)
 {
+	if (without_mpa && reason == SSL_AD_REASON_OFFSET + SSL_AD_NO_APPLICATION_PROTOCOL)
+		return "no application protocol: the peer wants one by name, and tls-plain names none: a peer of "
+		       "anywarp's needs a rule tls-plain as well";
 	for (size_t i = 0; i < ARRAY_LEN(alerts); i++)
 		if (reason == SSL_AD_REASON_OFFSET + alerts[i].number)
 			return alerts[i].text;
@@ -80,9 +84,9 @@ static void explain_cut(const struct aw_tls_end *end, char *cause, size_t max)
 		snprintf(cause, max,
 			 "the peer closed in the middle of the tls handshake: see its log");
 	else
-		snprintf(
-			cause, max,
-			"the peer closed without a tls record: does its program run with --tls require?");
+		snprintf(cause, max, "the peer closed without a tls record: does %s",
+			 end->without_mpa ? "it speak tls 1.3?"
+					  : "its program run with --tls require?");
 }
 
 const char *aw_tls_plain_cause(const unsigned char *first, size_t len)
@@ -93,11 +97,73 @@ const char *aw_tls_plain_cause(const unsigned char *first, size_t len)
 	return "the peer speaks neither tls nor mpa: is its program an rdma one, and run by anywarp?";
 }
 
+static const char *strange_cause(const struct aw_tls_end *end)
+{
+	if (end->without_mpa)
+		return "the peer speaks no tls: have it speak tls 1.3, or leave it to tcp by a rule off";
+	return aw_tls_plain_cause(end->first, end->first_len);
+}
+
+/* The client's hello has the wrong protocol by ALPN, or none. */
+static const char *other_protocol_cause(const struct aw_tls_end *end)
+{
+	if (end->without_mpa)
+		return "the client wants mpa under tls: give both ends a rule tls-plain, or both on";
+	if (end->for_records)
+		return "the client asks for another protocol inside tls, or for none: it does not carry records "
+		       "under tls";
+	return "the client asks for another protocol inside tls, or for none: run its program by anywarp, with "
+	       "the settings of this one; a sockets program here lets it in by a rule tls-plain";
+}
+
+static const char *no_certificate_cause(const struct aw_tls_end *end)
+{
+	if (end->without_mpa)
+		return "the peer has no certificate: give its program one; a rule with client=any lets in "
+		       "clients without";
+	return "the peer has no certificate: run its program with --tls-cert and --tls-key";
+}
+
+static void explain_verification(const struct aw_tls_end *end, char *cause, size_t max)
+{
+	if (end->rule_line && end->verify == X509_V_ERR_HOSTNAME_MISMATCH)
+		snprintf(cause, max,
+			 "the peer's certificate is refused: %s: it has no name of line %u of "
+			 "ANYWARP_TLS_RULES: make one with such a subjectAltName there, or add the "
+			 "peer's to that line here",
+			 end->verify_text, end->rule_line);
+	else
+		snprintf(cause, max, "the peer's certificate is refused: %s: %s", end->verify_text,
+			 remedy_of(end->verify));
+}
+
+/* This end has found the fault itself, and OpenSSL's reason says which. */
+static void explain_reason(const struct aw_tls_end *end, bool is_alert, char *cause, size_t max)
+{
+	switch (end->reason) {
+	case SSL_R_CALLBACK_FAILED:
+	case SSL_R_NO_APPLICATION_PROTOCOL:
+		snprintf(cause, max, "%s", other_protocol_cause(end));
+		return;
+	case SSL_R_CERTIFICATE_VERIFY_FAILED:
+		explain_verification(end, cause, max);
+		return;
+	case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+		snprintf(cause, max, "%s", no_certificate_cause(end));
+		return;
+	case SSL_R_UNSUPPORTED_PROTOCOL:
+		snprintf(cause, max, "the peer does not speak tls 1.3");
+		return;
+	}
+	snprintf(cause, max, "tls: %s%s", end->reason_text ? end->reason_text : "failed",
+		 is_alert ? " (the peer's alert)" : "");
+}
+
 void aw_tls_explain(const struct aw_tls_end *end, char *cause, size_t max)
 {
 	bool is_alert = end->reason >= SSL_AD_REASON_OFFSET &&
 			end->reason < SSL_AD_REASON_OFFSET + 256;
-	const char *alert = is_alert ? alert_text(end->reason) : NULL;
+	const char *alert = is_alert ? alert_text(end->reason, end->without_mpa) : NULL;
 
 	if (end->for_records &&
 	    end->reason == SSL_AD_REASON_OFFSET + SSL_AD_NO_APPLICATION_PROTOCOL)
@@ -110,31 +176,7 @@ void aw_tls_explain(const struct aw_tls_end *end, char *cause, size_t max)
 	else if (end->cut)
 		explain_cut(end, cause, max);
 	else if (!end->secured && end->first_len > 0 && !is_tls(end))
-		snprintf(cause, max, "%s", aw_tls_plain_cause(end->first, end->first_len));
-	else if (end->reason == SSL_R_CERTIFICATE_VERIFY_FAILED && end->rule_line &&
-		 end->verify == X509_V_ERR_HOSTNAME_MISMATCH)
-		snprintf(cause, max,
-			 "the peer's certificate is refused: %s: it has no name of line %u of "
-			 "ANYWARP_TLS_RULES: make one with such a subjectAltName there, or add the "
-			 "peer's to that line here",
-			 end->verify_text, end->rule_line);
-	else if (end->reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
-		snprintf(cause, max, "the peer's certificate is refused: %s: %s", end->verify_text,
-			 remedy_of(end->verify));
-	else if (end->reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE)
-		snprintf(
-			cause, max,
-			"the peer has no certificate: run its program with --tls-cert and --tls-key");
-	else if (end->reason == SSL_R_CALLBACK_FAILED)
-		snprintf(
-			cause, max,
-			"the peer asks for another protocol inside tls, or for none: %s",
-			end->for_records
-				? "it does not carry records under tls"
-				: "is its program an rdma one, or a sockets one with the setting of this one, and run by anywarp?");
-	else if (end->reason == SSL_R_UNSUPPORTED_PROTOCOL)
-		snprintf(cause, max, "the peer does not speak tls 1.3");
+		snprintf(cause, max, "%s", strange_cause(end));
 	else
-		snprintf(cause, max, "tls: %s%s", end->reason_text ? end->reason_text : "failed",
-			 is_alert ? " (the peer's alert)" : "");
+		explain_reason(end, is_alert, cause, max);
 }

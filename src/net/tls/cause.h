@@ -19,6 +19,7 @@ struct aw_tls_end {
 	const char *verify_text; /* OpenSSL's words for it */
 	const unsigned char *first; /* the peer's first bytes */
 	size_t first_len;
+	bool without_mpa; /* the program's own bytes are inside */
 	unsigned rule_line; /* of the rule whose names the peer needs one of; 0: none */
 };
 

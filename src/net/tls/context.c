@@ -31,10 +31,9 @@ static int refuse_password(char *buf, int size, int rwflag, void *arg)
 	return 0;
 }
 
-/* Finds the session's protocol in a list of names, each behind its length. Returns its place, or NULL. */
-static const unsigned char *find_protocol(SSL *ssl, const unsigned char *in, size_t in_len)
+/* Finds a protocol in a list of names, each behind its length. Returns its place, or NULL. */
+static const unsigned char *find_protocol(const char *name, const unsigned char *in, size_t in_len)
 {
-	const char *name = aw_tls_expect_of(ssl)->alpn;
 	size_t len = strlen(name);
 
 	for (size_t at = 0; at < in_len && in[at] < in_len - at; at += in[at] + 1u)
@@ -43,15 +42,31 @@ static const unsigned char *find_protocol(SSL *ssl, const unsigned char *in, siz
 	return NULL;
 }
 
-/* Responder. */
+/*
+ * Only the program knows the protocol of its own bytes: a client that offers one protocol gets it, since it would speak no
+ * other, and one that offers several is told of none. One that offers MPA is refused.
+ */
+static const unsigned char *find_of_program(const unsigned char *in, size_t in_len, bool *refuse)
+{
+	*refuse = find_protocol(AW_TLS_ALPN, in, in_len) ||
+		  find_protocol(AW_TLS_ALPN_RECORD, in, in_len);
+	return in[0] + 1u == in_len ? in + 1 : NULL;
+}
+
+/* Responder. RFC 7301 3.2: a client without the session's protocol gets the alert no_application_protocol. */
 static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *len,
 		       const unsigned char *in, unsigned int in_len, void *arg)
 {
-	const unsigned char *found = find_protocol(ssl, in, in_len);
+	const char *name = aw_tls_expect_of(ssl)->alpn;
+	bool refuse = false;
+	const unsigned char *found = name ? find_protocol(name, in, in_len)
+					  : find_of_program(in, in_len, &refuse);
 
 	(void)arg;
-	if (!found)
+	if (refuse || (name && !found))
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	if (!found)
+		return SSL_TLSEXT_ERR_NOACK;
 	*out = found;
 	*len = found[-1];
 	return SSL_TLSEXT_ERR_OK;
@@ -63,13 +78,16 @@ static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *len,
  */
 static int check_hello(SSL *ssl, int *alert, void *arg)
 {
+	const char *name = aw_tls_expect_of(ssl)->alpn;
 	const unsigned char *found;
 	size_t len;
 
 	(void)arg;
+	if (!name)
+		return SSL_CLIENT_HELLO_SUCCESS;
 	if (aw_openssl.SSL_client_hello_get0_ext(
 		    ssl, TLSEXT_TYPE_application_layer_protocol_negotiation, &found, &len) == 1 &&
-	    len > 2 && find_protocol(ssl, found + 2, len - 2))
+	    len > 2 && find_protocol(name, found + 2, len - 2))
 		return SSL_CLIENT_HELLO_SUCCESS;
 	*alert = SSL_AD_NO_APPLICATION_PROTOCOL;
 	return SSL_CLIENT_HELLO_ERROR;

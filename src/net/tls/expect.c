@@ -20,7 +20,7 @@ static const struct aw_openssl *const o = &aw_openssl;
 void aw_tls_expect_init(struct aw_tls_expect *expect, const struct sockaddr *peer, bool accepts,
 			const struct aw_tls_want *want)
 {
-	*expect = (struct aw_tls_expect){ .names = aw_tls_settings()->name, .alpn = AW_TLS_ALPN };
+	*expect = (struct aw_tls_expect){ .names = aw_tls_settings()->name };
 	memcpy(&expect->peer, peer, aw_addr_len(peer));
 	expect->name_count = expect->names ? 1 : 0;
 	if (want->rule && want->rule->name_count > 0) {
@@ -80,8 +80,10 @@ static size_t address_of(const struct sockaddr_storage *peer, const uint8_t **oc
 static bool set_protocol(const struct aw_tls_expect *expect, SSL *ssl)
 {
 	unsigned char list[1 + AW_TLS_ALPN_MAX];
-	size_t len = strlen(expect->alpn);
+	size_t len = expect->alpn ? strlen(expect->alpn) : 0;
 
+	if (!expect->alpn)
+		return true;
 	assert(len <= AW_TLS_ALPN_MAX);
 	list[0] = (unsigned char)len;
 	memcpy(list + 1, expect->alpn, len);

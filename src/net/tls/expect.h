@@ -20,7 +20,7 @@ struct aw_tls_expect {
 	uint32_t name_count;
 	uint32_t rule_line; /* of the rule that has the names; 0: none */
 	bool by_address; /* peer's has to be in the certificate */
-	const char *alpn; /* the protocol inside, which both ends name */
+	const char *alpn; /* the protocol inside, which both ends name; NULL: the program's own */
 };
 
 /* accepts: the peer has connected, from any address. Without names each one of the CA is let in then. */

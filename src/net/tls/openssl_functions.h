@@ -35,6 +35,7 @@ typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
 	F(int, SSL_CTX_check_private_key, (const SSL_CTX *ctx)) \
 	F(int, SSL_CTX_load_verify_file, (SSL_CTX *ctx, const char *file)) \
 	F(void, SSL_CTX_set_verify, (SSL_CTX *ctx, int mode, aw_ssl_verify_fn *fn)) \
+	F(void, SSL_set_verify, (SSL *ssl, int mode, aw_ssl_verify_fn *fn)) \
 	F(void, SSL_CTX_set_default_passwd_cb, (SSL_CTX *ctx, aw_ssl_password_fn *fn)) \
 	F(int, SSL_CTX_set_num_tickets, (SSL_CTX *ctx, size_t count)) \
 	F(int, SSL_CTX_set_session_ticket_cb, (SSL_CTX *ctx, aw_ssl_make_ticket_fn *make, aw_ssl_read_ticket_fn *read, void *arg)) \

@@ -30,6 +30,8 @@ int aw_tls_session_make(const struct sockaddr *peer, bool accepts, const struct 
 		return ENOMEM;
 	aw_tls_expect_init(expect, peer, accepts, want);
 	expect->alpn = alpn;
+	if (want->admits_any)
+		o->SSL_set_verify(ssl, SSL_VERIFY_PEER, NULL);
 	if (!aw_tls_expect_set(expect, ssl, accepts)) {
 		o->SSL_free(ssl);
 		o->ERR_clear_error();
@@ -60,7 +62,8 @@ int aw_tls_session_explain(const SSL *ssl, struct aw_tls_end *end, char *cause, 
 	end->verify = o->SSL_get_verify_result(ssl);
 	end->verify_text = o->X509_verify_cert_error_string(end->verify);
 	end->rule_line = expect->rule_line;
-	end->for_records = strcmp(expect->alpn, AW_TLS_ALPN_RECORD) == 0;
+	end->without_mpa = !expect->alpn;
+	end->for_records = expect->alpn && strcmp(expect->alpn, AW_TLS_ALPN_RECORD) == 0;
 	aw_tls_explain(end, cause, max);
 	o->ERR_clear_error();
 	return end->reason;
@@ -72,6 +75,8 @@ bool aw_tls_session_has_protocol(const SSL *ssl)
 	const unsigned char *name;
 	unsigned int len;
 
+	if (!expected)
+		return true;
 	o->SSL_get0_alpn_selected(ssl, &name, &len);
 	return len == strlen(expected) && memcmp(name, expected, len) == 0;
 }

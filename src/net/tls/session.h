@@ -20,8 +20,8 @@
 extern const uint8_t aw_tls_plain_alert[AW_TLS_PLAIN_ALERT_LEN];
 
 /*
- * A session with the peer at this address, without BIOs. expect, which outlives it, is filled from want, for this ALPN protocol. 0,
- * ENOMEM, or EINVAL: the settings are wrong (aw_tls_check). OpenSSL's queue of errors is empty afterwards.
+ * A session with the peer at this address, without BIOs. expect, which outlives it, is filled from want, for this ALPN protocol
+ * (aw_tls_expect). 0, ENOMEM, or EINVAL: the settings are wrong (aw_tls_check). OpenSSL's queue of errors is empty afterwards.
  */
 int aw_tls_session_make(const struct sockaddr *peer, bool accepts, const struct aw_tls_want *want,
 			const char *alpn, struct aw_tls_expect *expect, SSL **made)
@@ -36,10 +36,13 @@ bool aw_tls_session_waits(const SSL *ssl, int result);
  */
 int aw_tls_session_explain(const SSL *ssl, struct aw_tls_end *end, char *cause, size_t max);
 
-/* True when the peer has chosen the protocol that is expected. A server that speaks TLS for something else may choose none. */
+/*
+ * True when the peer has chosen the protocol that is expected, or the program's own is. A server that speaks TLS for something
+ * else may choose none.
+ */
 bool aw_tls_session_has_protocol(const SSL *ssl);
 
-/* The peer, once the handshake is done, with a reference for the caller. NULL: memory is out. */
+/* The peer, once the handshake is done, with a reference for the caller. NULL: memory is out, or it has shown no certificate. */
 struct aw_tls_identity *aw_tls_session_identify(const SSL *ssl);
 
 #endif

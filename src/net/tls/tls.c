@@ -182,7 +182,8 @@ int aw_tls_create(int fd, const struct sockaddr *peer, bool accepts, const struc
 		return err;
 	tls->fd = fd;
 	tls->accepts = accepts;
-	err = aw_tls_session_make(peer, accepts, want, AW_TLS_ALPN, &tls->expect, &tls->ssl);
+	err = aw_tls_session_make(peer, accepts, want, want->without_mpa ? NULL : AW_TLS_ALPN,
+				  &tls->expect, &tls->ssl);
 	if (!err && !set_bio(tls))
 		err = ENOMEM;
 	if (err) {
@@ -270,7 +271,8 @@ static bool check_alpn(struct aw_tls *tls)
 		return true;
 	snprintf(
 		tls->cause, sizeof(tls->cause),
-		"the peer speaks tls, but not for mpa: is its program an rdma one, and run by anywarp?");
+		"the peer speaks tls, but not for mpa: is its program run by anywarp? a sockets program here "
+		"reaches it by a rule tls-plain");
 	(void)aw_tls_finish(tls);
 	tls->err = EPROTO;
 	return false;

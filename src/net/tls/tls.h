@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A TLS 1.3 session under MPA: both ends prove who they are by certificates, on the TCP connection before the MPA Request
-// (docs/tls.md). The session reads and writes the connection's non-blocking socket, which stays its owner's; no call waits.
+// A TLS 1.3 session, under MPA or around a program's own bytes: both ends prove who they are by certificates, on the TCP connection before
+// the first of these (docs/tls.md). The session reads and writes the connection's non-blocking socket, which stays its owner's; no call waits.
 // Records are made and opened here, in user space. Kernel TLS would begin where aw_tls_handshake is done: the socket would
 // then have the keys, and the owner would go on without a session.
 //
@@ -95,7 +95,10 @@ bool aw_tls_finish(struct aw_tls *tls);
 /* In words, with a remedy. Valid for the session's life. */
 const char *aw_tls_cause(const struct aw_tls *tls);
 
-/* The peer, once the handshake is done, with a reference for the caller. NULL: memory is out. */
+/*
+ * The peer, once the handshake is done, with a reference for the caller. NULL: memory is out, or the peer is a client that has shown no
+ * certificate.
+ */
 struct aw_tls_identity *aw_tls_identify(const struct aw_tls *tls);
 
 /* True when the session goes on from an earlier one with the peer (net/tls/resume.h). */

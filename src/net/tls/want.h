@@ -11,6 +11,8 @@ struct aw_tls_want {
 	enum aw_tls_mode mode;
 	const struct aw_tls_rule *rule; /* that has matched; NULL: none */
 	struct aw_tls_rules *rules; /* that it is of, held; or NULL */
+	bool without_mpa; /* the program's own bytes are inside */
+	bool admits_any; /* responder: a client without a certificate is let in */
 };
 
 /* 0; EINVAL: the rules are wrong, which was logged once for each change of the file. want is dropped by the caller. */
