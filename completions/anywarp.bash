@@ -61,7 +61,7 @@ _anywarp_values() {
 	DIR | FILE | results.json) ;; # readline offers files by itself, and quotes their names
 	LIST) _anywarp_list "$2" ;;
 	PID) find /proc -maxdepth 1 -name '[0-9]*' -printf '%f ' 2>/dev/null ;;
-	TEXT) echo on auto off rsockets ;;
+	TEXT) echo on auto off rsockets tls-plain ;;
 	*) _anywarp_choice "$1" ;;
 	esac
 }

@@ -133,7 +133,8 @@ static int do_as_told(struct sockets_options *options)
 		return check(&options->rules);
 	if (!aw_tls_options_are_whole(SOCKETS_WHO))
 		return CLI_USAGE;
-	if (aw_tls_options_required() && !aw_sockets_rules_are_protected(&options->rules))
+	if (aw_tls_options_required() ? !aw_sockets_rules_are_protected(&options->rules)
+				      : aw_sockets_rules_need_tls(&options->rules))
 		return CLI_USAGE;
 	if (!program) {
 		fprintf(stderr, SOCKETS_WHO ": no program to run: for example "
@@ -190,10 +191,12 @@ const struct cli_command aw_cli_sockets = {
 		"\n"
 		"  --rule TEXT   a rule; may be given again, and so may --rules. Order counts: the\n"
 		"                first rule that matches a socket decides, and with none it is off:\n"
-		"                  on|auto|off|rsockets [program=GLOB] [local=ADDR[/LEN]]\n"
-		"                  [remote=ADDR[/LEN]] [port=N|N-M] [listen|connect]\n"
+		"                  on|auto|off|rsockets|tls-plain [program=GLOB] [local=ADDR[/LEN]]\n"
+		"                  [remote=ADDR[/LEN]] [port=N|N-M] [client=any] [listen|connect]\n"
 		"                port is the listener's, at either end; rsockets is 'on' towards\n"
-		"                servers with rdma-core's rsockets, as over an adapter\n"
+		"                servers with rdma-core's rsockets, as over an adapter; tls-plain is\n"
+		"                TLS 1.3 without iWARP, towards any program of TLS (client=any: it\n"
+		"                needs no certificate to connect)\n"
 		"  --rules FILE  a file of rules, one a line; '#' begins a comment\n"
 		"  --check       print the rules as they are understood, and run nothing\n"
 		"  --status PID  print which fds of that process are iWARP, ends of pairs or plain\n"

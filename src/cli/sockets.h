@@ -31,6 +31,9 @@ bool aw_sockets_rules_may_iwarp(const struct sockets_rules *rules, const char *p
 // True unless a rule says 'auto', of which nothing has TLS; then an error was printed.
 bool aw_sockets_rules_are_protected(const struct sockets_rules *rules);
 
+// Returns whether a rule asks for TLS, which is then to be required; an error was printed.
+bool aw_sockets_rules_need_tls(const struct sockets_rules *rules);
+
 // Returns why a preloaded library does not see the program's sockets; NULL: it does, as far as its file tells.
 const char *aw_sockets_unseen(const char *program);
 

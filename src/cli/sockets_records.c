@@ -25,6 +25,9 @@ static const char *mode_name(enum aw_xs_mode mode)
 		return "auto";
 	case AW_XS_RSOCKETS:
 		return "rsockets";
+	case AW_XS_TLS_PLAIN:
+	case AW_XS_TLS_ANY:
+		return AW_XS_TLS_PLAIN_WORD;
 	}
 	return "";
 }

@@ -106,6 +106,18 @@ bool aw_sockets_rules_are_protected(const struct sockets_rules *all)
 	return true;
 }
 
+bool aw_sockets_rules_need_tls(const struct sockets_rules *all)
+{
+	for (const char *rule = all->text; rule && *rule; rule += strcspn(rule, "\n") + 1)
+		if (!strncmp(rule, AW_XS_TLS_PLAIN_WORD, strlen(AW_XS_TLS_PLAIN_WORD))) {
+			fprintf(stderr, SOCKETS_WHO
+				": a rule says 'tls-plain': it needs --tls require, with --tls-cert, --tls-key "
+				"and --tls-ca\n");
+			return true;
+		}
+	return false;
+}
+
 bool aw_sockets_rules_may_iwarp(const struct sockets_rules *all, const char *program)
 {
 	struct aw_xs_query q = { .program = program };
@@ -114,7 +126,7 @@ bool aw_sockets_rules_may_iwarp(const struct sockets_rules *all, const char *pro
 
 	for (int listening = 0; rules && listening < 2; listening++) {
 		q.listening = listening;
-		may |= aw_xs_rules_may_iwarp(rules, &q);
+		may |= aw_xs_rules_may_carry(rules, &q);
 	}
 	aw_xs_rules_destroy(rules);
 	return may;

@@ -31,7 +31,7 @@ def install():
 
 
 def pytest_addoption(parser):
-    parser.addoption("--mode", action="append", choices=[mode.name for mode in (*scenes.MODES, scenes.TLS)],
+    parser.addoption("--mode", action="append", choices=[mode.name for mode in (*scenes.MODES, scenes.TLS, scenes.TLS_PLAIN)],
                      help="only this mode, or these")
 
 
@@ -40,7 +40,7 @@ def pytest_generate_tests(metafunc):
     marked = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if "scene" in metafunc.fixturenames and "mode" not in marked:
         wanted = metafunc.config.getoption("--mode")
-        modes = [mode for mode in (*scenes.MODES, scenes.TLS) if mode.name in (wanted or [each.name for each in scenes.MODES])]
+        modes = [mode for mode in (*scenes.MODES, scenes.TLS, scenes.TLS_PLAIN) if mode.name in (wanted or [each.name for each in scenes.MODES])]
         metafunc.parametrize("mode", modes, ids=lambda mode: mode.name)
 
 

@@ -59,6 +59,8 @@ MODES = (
 )
 # For who asks for it: it is the proxy process that carries every connection, as it does in `on` without records.
 TLS = Mode("tls", "on", "on", True, False, True)
+# The same without MPA within.
+TLS_PLAIN = Mode("tls_plain", "tls-plain", "tls-plain", True, False, True)
 TLS_NAME = "programs"
 
 

@@ -132,13 +132,13 @@ static void near_rules(struct bytes *b)
 
 static size_t draw_rule(struct bytes *b, char *text)
 {
-	static const char *const modes[] = { "on", "auto", "off", "rsockets" };
+	static const char *const modes[] = { "on", "auto", "off", "rsockets", "tls-plain" };
 	static const char *const sides[] = { "", " listen", " connect" };
 	static const char *const nets[] = { "", " local=10.0.0.0/8", " local=::/1",
 					    " remote=127.0.0.1", " remote=::ffff:0.0.0.0/96" };
 	static const char *const programs[] = { "", " program=*", " program=[", " program=a*b" };
 	unsigned port = bytes_u16(b);
-	int at = sprintf(text, "%s%s%s%s", modes[bytes_u8(b) % 3], sides[bytes_u8(b) % 3],
+	int at = sprintf(text, "%s%s%s%s", modes[bytes_u8(b) % 5], sides[bytes_u8(b) % 3],
 			 nets[bytes_u8(b) % 5], programs[bytes_u8(b) % 4]);
 
 	if (port)

@@ -41,6 +41,10 @@ OTHERWISE["tls"] = {
     **OTHERWISE["proxy"],
     "linger_aborts": "a reset within the handshake is a failed handshake: EPROTO",
 }
+OTHERWISE["tls_plain"] = {
+    **OTHERWISE["tls"],
+    **dict.fromkeys([row for row in ROWS if row.startswith("urgent_")], "TLS has no urgent bytes"),
+}
 # Of records, stdio and processes without the library know nothing: the proxy carries what they have, and what a process has at its
 # exec before the client's Request has come.
 BRIDGED = {"stdio_streams", "peek_offset_before", "untouched", "inetd_style", "parent_closes_later", "pass_out_of_bounds", "pass_within", "pass_to_process",

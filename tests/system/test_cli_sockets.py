@@ -52,7 +52,7 @@ def test_what_check_prints_is_a_file_of_rules(rules):
 
 
 @pytest.mark.parametrize("text, line, words", [
-    ("on\n\n# x\nyes port=1\n", 4, "'yes': a rule begins with on, auto, off or rsockets"),
+    ("on\n\n# x\nyes port=1\n", 4, "'yes': a rule begins with on, auto, off, rsockets or tls-plain"),
     ("on port=70000", 1, "'70000': port must be a number of 1 to 65535"),
     ("off\non remote=10.1.1.1/8\n", 2, "that would be 10.0.0.0/8"),
     ("on\non colour=red\n", 2, "'colour=red': no such word"),

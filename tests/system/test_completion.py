@@ -141,7 +141,7 @@ def test_options(offers, name):
     ("anywarp run --log info --persona ", {"iwarp", "roce"}),
     ("anywarp run --host-path ", {"auto", "on", "off"}),
     ("anywarp run --tls ", {"off", "offer", "require"}),
-    ("anywarp sockets --rule ", {"on", "auto", "off", "rsockets"}),
+    ("anywarp sockets --rule ", {"on", "auto", "off", "rsockets", "tls-plain"}),
     ("anywarp check --device ", {"anywarp", "system"}),
     ("anywarp check --halt --persona ", {"iwarp", "roce"}),
     ("anywarp check --rules sou", {"source-changed"}),

@@ -82,7 +82,7 @@ class Ends:
 
     def __call__(self, script, *args, files=None, rules=None, name=NAME, library=True, **env):
         """A Python program: with TLS where there are files, and without the library where library is False."""
-        whole = {**conftest.environment(self.logs), **env, "ANYWARP_LOG": "error"}
+        whole = {**conftest.environment(self.logs), "ANYWARP_LOG": "error", **env}
         if library:
             whole["LD_PRELOAD"] = " ".join(filter(None, [whole.get("LD_PRELOAD"), str(LIBRARY)]))
         whole.update(variables(files, name) if files else {})

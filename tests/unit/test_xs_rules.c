@@ -118,10 +118,29 @@ static void aw_xs_rules_parse__blank_lines_are_no_rules(void **state)
 static void aw_xs_rules_parse__mode(void **state)
 {
 	(void)state;
-	refused("On", 1, "'On'", "begins with on, auto, off or rsockets");
-	refused("on\nport=1 on", 2, "'port=1'", "on|auto|off|rsockets [program=GLOB]");
-	refused("onn port=1", 1, "'onn'", "begins with on, auto, off or rsockets");
-	refused("listen", 1, "'listen'", "begins with on, auto, off or rsockets");
+	refused("On", 1, "'On'", "begins with on, auto, off, rsockets or tls-plain");
+	refused("on\nport=1 on", 2, "'port=1'", "on|auto|off|rsockets|tls-plain [program=GLOB]");
+	refused("onn port=1", 1, "'onn'", "begins with on, auto, off, rsockets or tls-plain");
+	refused("listen", 1, "'listen'", "begins with on, auto, off, rsockets or tls-plain");
+}
+
+static void aw_xs_rules_parse__client(void **state)
+{
+	struct aw_xs_rules *rules = parsed("tls-plain client=any port=443 listen\ntls-plain");
+	char text[AW_XS_RULE_TEXT_MAX];
+
+	(void)state;
+	aw_xs_rules_print(rules, 0, text);
+	assert_string_equal(text, "tls-plain port=443 client=any listen");
+	aw_xs_rules_print(rules, 1, text);
+	assert_string_equal(text, "tls-plain");
+	aw_xs_rules_destroy(rules);
+	refused("tls-plain client=none listen", 1, "'none'", "client must be any");
+	refused("on client=any listen", 1, "'any'", "client=any is for tls-plain");
+	refused("tls-plain client=any", 1, "'client=any'", "needs the word listen");
+	refused("tls-plain client=any connect", 1, "'client=any'", "needs the word listen");
+	refused("tls-plain client=any client=any listen", 1, "'client=any'",
+		"client is given twice");
 }
 
 static void aw_xs_rules_parse__unknown_word(void **state)
@@ -265,6 +284,34 @@ static void aw_xs_rules_mode__first_match_wins(void **state)
 	assert_int_equal(connecting(rules, "192.0.2.1", 79), AW_XS_AUTO);
 	assert_int_equal(connecting(rules, "192.0.2.1", 80), AW_XS_ON);
 	assert_int_equal(connecting(rules, "192.0.2.1", 81), AW_XS_OFF);
+}
+
+/* A mode that the proxy process carries is never left to TCP: a program whose rules may have one has to be reached by the library. */
+static void aw_xs_rules_may_carry__each_mode(void **state)
+{
+	static const struct {
+		const char *rules;
+		enum aw_xs_mode mode;
+		bool carried;
+	} rows[] = {
+		{ "off", AW_XS_OFF, false },
+		{ "on", AW_XS_ON, true },
+		{ "auto", AW_XS_AUTO, false },
+		{ "rsockets", AW_XS_RSOCKETS, true },
+		{ "tls-plain", AW_XS_TLS_PLAIN, true },
+		{ "tls-plain client=any listen", AW_XS_TLS_ANY, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct aw_xs_rules *rules = parsed(rows[i].rules);
+		struct aw_xs_query q = { .listening = true };
+
+		assert_int_equal(aw_xs_rules_mode(rules, &q), rows[i].mode);
+		assert_int_equal(aw_xs_mode_is_carried(rows[i].mode), rows[i].carried);
+		assert_int_equal(aw_xs_rules_may_carry(rules, &q), rows[i].carried);
+		aw_xs_rules_destroy(rules);
+	}
 }
 
 static void aw_xs_rules_mode__ports(void **state)
@@ -469,6 +516,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(aw_xs_rules_parse__blank_lines_are_no_rules),
 		cmocka_unit_test(aw_xs_rules_parse__mode),
+		cmocka_unit_test(aw_xs_rules_parse__client),
 		cmocka_unit_test(aw_xs_rules_parse__unknown_word),
 		cmocka_unit_test(aw_xs_rules_parse__given_twice),
 		cmocka_unit_test(aw_xs_rules_parse__wrong_port),
@@ -479,6 +527,7 @@ int main(void)
 		cmocka_unit_test(aw_xs_rules_parse__hostile_text),
 		cmocka_unit_test(aw_xs_rules_mode__no_rules_are_auto),
 		cmocka_unit_test(aw_xs_rules_mode__first_match_wins),
+		cmocka_unit_test(aw_xs_rules_may_carry__each_mode),
 		cmocka_unit_test(aw_xs_rules_mode__ports),
 		cmocka_unit_test(aw_xs_rules_mode__port_is_the_listeners),
 		cmocka_unit_test(aw_xs_rules_mode__ipv4),

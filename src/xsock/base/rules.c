@@ -118,15 +118,17 @@ bool aw_xs_rules_may_be(const struct aw_xs_rules *rules, const struct aw_xs_quer
 	return mode_without_match(rules) == mode;
 }
 
-bool aw_xs_rules_may_iwarp(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
+bool aw_xs_rules_may_carry(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
 {
-	return aw_xs_rules_may_be(rules, q, AW_XS_ON) ||
-	       aw_xs_rules_may_be(rules, q, AW_XS_RSOCKETS);
+	for (enum aw_xs_mode mode = AW_XS_OFF; mode <= AW_XS_MODE_LAST; mode++)
+		if (aw_xs_mode_is_carried(mode) && aw_xs_rules_may_be(rules, q, mode))
+			return true;
+	return false;
 }
 
 bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q)
 {
-	return aw_xs_rules_may_iwarp(rules, q) || aw_xs_rules_may_be(rules, q, AW_XS_AUTO);
+	return aw_xs_rules_may_carry(rules, q) || aw_xs_rules_may_be(rules, q, AW_XS_AUTO);
 }
 
 size_t aw_xs_rules_count(const struct aw_xs_rules *rules)

@@ -2,7 +2,7 @@
 // The grammar of ANYWARP_SOCKETS_RULES, which decides the mode of each socket. One rule a line, the
 // first that matches decides, '#' begins a comment:
 //
-//     on|auto|off|rsockets [program=GLOB] [local=ADDR[/LEN]] [remote=ADDR[/LEN]] [port=N|N-M] [listen|connect]
+//     on|auto|off|rsockets|tls-plain [program=GLOB] [local=ADDR[/LEN]] [remote=ADDR[/LEN]] [port=N|N-M] [client=any] [listen|connect]
 //
 // These functions read no environment and no file. Called by process/mode.c and src/cli.
 #ifndef XSOCK_BASE_RULES_H
@@ -26,12 +26,22 @@ enum aw_xs_mode {
 	AW_XS_AUTO = 2,
 	AW_XS_RSOCKETS =
 		3, /* as ON, towards servers of another implementation's rsockets; by rules alone */
+	AW_XS_TLS_PLAIN = 4, /* the program's bytes within TLS, without iWARP; by rules alone */
+	AW_XS_TLS_ANY = 5, /* the same, and a client needs no certificate */
 };
+#define AW_XS_MODE_LAST AW_XS_TLS_ANY
+#define AW_XS_TLS_PLAIN_WORD "tls-plain"
 
-/* Returns whether a connection in that mode is iWARP, and never anything else. */
-static inline bool aw_xs_mode_is_iwarp(enum aw_xs_mode mode)
+/* Returns whether a connection in that mode is TLS without iWARP, and never anything else. */
+static inline bool aw_xs_mode_is_tls_plain(enum aw_xs_mode mode)
 {
-	return mode == AW_XS_ON || mode == AW_XS_RSOCKETS;
+	return mode == AW_XS_TLS_PLAIN || mode == AW_XS_TLS_ANY;
+}
+
+/* Returns whether a connection in that mode is never TCP as the program has made it. */
+static inline bool aw_xs_mode_is_carried(enum aw_xs_mode mode)
+{
+	return mode == AW_XS_ON || mode == AW_XS_RSOCKETS || aw_xs_mode_is_tls_plain(mode);
 }
 
 struct aw_xs_rules;
@@ -66,14 +76,14 @@ struct aw_xs_query {
 enum aw_xs_mode aw_xs_rules_mode(const struct aw_xs_rules *rules, const struct aw_xs_query *q);
 
 /*
- * Returns whether the mode may be ON, RSOCKETS or AUTO once everything is known. A listener is a candidate if
+ * Returns whether the mode may be any but OFF once everything is known. A listener is a candidate if
  * this holds with remote NULL; each accepted connection is decided by aw_xs_rules_mode() with both
  * addresses. With both addresses NULL: whether the program may have any socket in iWARP mode on
  * that side.
  */
 bool aw_xs_rules_may(const struct aw_xs_rules *rules, const struct aw_xs_query *q);
-/* The same for those that are iWARP, ON and RSOCKETS. */
-bool aw_xs_rules_may_iwarp(const struct aw_xs_rules *rules, const struct aw_xs_query *q);
+/* The same for those that are carried, all but OFF and AUTO. */
+bool aw_xs_rules_may_carry(const struct aw_xs_rules *rules, const struct aw_xs_query *q);
 /* The same for one mode. */
 bool aw_xs_rules_may_be(const struct aw_xs_rules *rules, const struct aw_xs_query *q,
 			enum aw_xs_mode mode);

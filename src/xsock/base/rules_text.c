@@ -13,9 +13,9 @@
 #include <string.h>
 
 #define QUOTE_MAX 48 /* bytes of the user's text that an error repeats */
-#define GRAMMAR                                                                       \
-	"on|auto|off|rsockets [program=GLOB] [local=ADDR[/LEN]] [remote=ADDR[/LEN]] " \
-	"[port=N|N-M] [listen|connect]"
+#define GRAMMAR                                                             \
+	"on|auto|off|rsockets|tls-plain [program=GLOB] [local=ADDR[/LEN]] " \
+	"[remote=ADDR[/LEN]] [port=N|N-M] [client=any] [listen|connect]"
 
 /* The buffer that an error is written to. */
 struct error_buf {
@@ -30,21 +30,20 @@ static bool read_program(struct aw_slice value, struct aw_xs_rule *rule, struct 
 static bool read_local(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error);
 static bool read_remote(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error);
 static bool read_port(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error);
+static bool read_client(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error);
 
 static const struct {
 	const char *name;
 	key_reader read;
 } keys[] = {
-	{ "program", read_program },
-	{ "local", read_local },
-	{ "remote", read_remote },
-	{ "port", read_port },
+	{ "program", read_program }, { "local", read_local },	{ "remote", read_remote },
+	{ "port", read_port },	     { "client", read_client },
 };
 enum {
 	KEY_SIDE = ARRAY_LEN(keys), /* the bit of listen or connect in `given` */
 };
 
-static const char *const modes[] = { "off", "on", "auto", "rsockets" };
+static const char *const modes[] = { "off", "on", "auto", "rsockets", AW_XS_TLS_PLAIN_WORD };
 static const char *const sides[] = { "", "listen", "connect" };
 
 /* Writes the error about item. Returns false. */
@@ -103,6 +102,19 @@ static bool read_port(struct aw_slice value, struct aw_xs_rule *rule, struct err
 	return aw_ports_read(value, &rule->ports, why) || write_error(error, value, "%s", why);
 }
 
+static bool read_client(struct aw_slice value, struct aw_xs_rule *rule, struct error_buf *error)
+{
+	if (!aw_slice_equals(value, "any"))
+		return write_error(error, value,
+				   "client must be any: clients without a certificate are let in");
+	if (rule->mode != AW_XS_TLS_PLAIN)
+		return write_error(error, value,
+				   "client=any is for " AW_XS_TLS_PLAIN_WORD
+				   ": in every other mode both ends have to show a certificate");
+	rule->mode = AW_XS_TLS_ANY;
+	return true;
+}
+
 static bool read_word(struct aw_slice word, struct aw_xs_rule *rule, unsigned *given,
 		      struct error_buf *error)
 {
@@ -117,7 +129,7 @@ static bool read_word(struct aw_slice word, struct aw_xs_rule *rule, unsigned *g
 		return write_error(
 			error, word,
 			"no such word; behind the mode come program=GLOB, "
-			"local=ADDR[/LEN], remote=ADDR[/LEN], port=N|N-M, listen or connect");
+			"local=ADDR[/LEN], remote=ADDR[/LEN], port=N|N-M, client=any, listen or connect");
 	if (*given & 1U << key)
 		return write_error(error, word, "%s is given twice",
 				   key == KEY_SIDE ? "listen or connect" : keys[key].name);
@@ -136,13 +148,18 @@ static bool read_rule(struct aw_slice line, struct aw_xs_rule *rule, struct erro
 
 	*rule = (struct aw_xs_rule){ .mode = AW_XS_OFF };
 	if (!aw_slice_find(word, modes, ARRAY_LEN(modes), &mode))
-		return write_error(error, word,
-				   "a rule begins with on, auto, off or rsockets: " GRAMMAR);
+		return write_error(
+			error, word,
+			"a rule begins with on, auto, off, rsockets or tls-plain: " GRAMMAR);
 	rule->mode = (enum aw_xs_mode)mode;
 	for (word = aw_slice_word(&line); word.len; word = aw_slice_word(&line)) {
 		if (!read_word(word, rule, &given, error))
 			return false;
 	}
+	if (rule->mode == AW_XS_TLS_ANY && rule->side != RULE_LISTEN)
+		return write_error(
+			error, aw_slice_of("client=any"),
+			"it says who may connect, so the rule needs the word listen, too");
 	return true;
 }
 
@@ -200,7 +217,8 @@ void aw_xs_rules_print(const struct aw_xs_rules *rules, size_t i, char *text)
 {
 	const struct aw_xs_rule *rule = &rules->rule[i];
 	char net[AW_PREFIX_TEXT_MAX];
-	int at = sprintf(text, "%s", modes[rule->mode]);
+	bool admits_any = rule->mode == AW_XS_TLS_ANY;
+	int at = sprintf(text, "%s", modes[admits_any ? AW_XS_TLS_PLAIN : rule->mode]);
 
 	if (rule->program[0])
 		at += sprintf(text + at, " program=%s", rule->program);
@@ -216,6 +234,8 @@ void aw_xs_rules_print(const struct aw_xs_rules *rules, size_t i, char *text)
 		at += sprintf(text + at, " port=%u", rule->ports.first);
 	if (rule->ports.first < rule->ports.last)
 		at += sprintf(text + at, "-%u", rule->ports.last);
+	if (admits_any)
+		at += sprintf(text + at, " client=any");
 	if (rule->side != RULE_EITHER)
 		sprintf(text + at, " %s", sides[rule->side]);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The peer's side of a pump: an endpoint (line_ep.c), or in the proxy process also a record over its TCP socket
-// (proxy/line_record.c) or a client whose Request is still due (proxy/line_client.c). No function waits. A function without a comment does what
+// (proxy/line_record.c), a session of TLS (proxy/line_tls.c) or a client whose Request is still due (proxy/line_client.c). No function waits. A function without a comment does what
 // aw_xs_ep_ of the same name does (ep.h).
 #ifndef XSOCK_ENDPOINT_LINE_H
 #define XSOCK_ENDPOINT_LINE_H

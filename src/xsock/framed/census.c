@@ -114,7 +114,7 @@ static bool read_entries(struct census *census)
 			    !chunk[i].ino)
 				continue;
 			if (pread(census->arena, &mode, 1, (off_t)mode_at) != 1 ||
-			    !aw_xs_mode_is_iwarp((enum aw_xs_mode)mode))
+			    !aw_xs_mode_is_carried((enum aw_xs_mode)mode))
 				mode = AW_XS_OFF;
 			census->records[census->count++] = (struct aw_census_record){
 				.mode = (enum aw_xs_mode)mode,

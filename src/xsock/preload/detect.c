@@ -213,8 +213,8 @@ enum aw_detected aw_detect_start(const struct aw_sock *sock, const struct aw_fir
 		if (detected != AW_DETECTED_RECORD)
 			return detected;
 	}
-	/* An endpoint waits for its peer itself. */
-	if (sock->extended || !aw_mode_records())
+	/* An endpoint waits for its peer itself, and so does the proxy process where it speaks TLS for the program. */
+	if (sock->extended || aw_xs_mode_is_tls_plain(sock->mode) || !aw_mode_records())
 		return AW_DETECTED_ENDPOINT;
 
 	if (sock->role == AW_ROLE_PASSIVE) {

@@ -39,6 +39,10 @@
  *   free, or the process runs code that no wrapper sees (dlmopen).
  *   Costs: as a bridged record; 0.07 of TCP's new connections.
  *   Only it: speaks with rdma-core's rsockets, adapters and siw among them, and has the MPA that the user asks for.
+ * TLS of the proxy process (proxy/line_tls.c).
+ *   When: the rule `tls-plain`.
+ *   Costs: as a bridged record, and TLS.
+ *   Only it: speaks with programs that are not anywarp's, and in no clear.
  * Extended, on the connection itself (ext/).
  *   When: the program starts it by iwarp_start, with anywarp's librdmacm at both ends.
  *   Costs: a thread and 128 KiB a connection. Reads and writes in the program's thread are the endpoint's; those that go through the pair

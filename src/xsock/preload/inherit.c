@@ -389,7 +389,7 @@ static void import_socket(const char *text, const struct socket_fds *open)
 	if (sscanf(text, "%lu:%d:%d:%d:%d:%d:%d:%n", &ino, &state, &mode, &is_set, &role, &beside,
 		   &is_pair, &at) != 7 ||
 	    !at || state < AW_FD_CANDIDATE || state > AW_FD_PENDING || state == AW_FD_INTERNAL ||
-	    state == AW_FD_FRAMED || mode < AW_XS_OFF || mode > AW_XS_RSOCKETS || role < 0 ||
+	    state == AW_FD_FRAMED || mode < AW_XS_OFF || mode > AW_XS_MODE_LAST || role < 0 ||
 	    role > AW_ROLE_PASSIVE)
 		return;
 	sock.state = (enum aw_fd_state)state;
@@ -449,7 +449,7 @@ void aw_inherit_connection(int fd)
 		return;
 	like.mode = aw_mode_of(fd, true, NULL);
 	like.due_ns = aw_deadline_begin();
-	if (!aw_xs_mode_is_iwarp(like.mode) || aw_fdtab_add(fd, &like))
+	if (!aw_xs_mode_is_carried(like.mode) || aw_fdtab_add(fd, &like))
 		return;
 	aw_fdtab_log_left_out(fd, true);
 	(void)aw_libc()->shutdown(fd, SHUT_RDWR);

@@ -106,7 +106,7 @@ bool aw_mode_may_iwarp(bool listening)
 	pthread_once(&once, read_rules);
 	if (aw_protect_is_on())
 		return !rules || aw_xs_rules_may(rules, &q);
-	return rules && aw_xs_rules_may_iwarp(rules, &q);
+	return rules && aw_xs_rules_may_carry(rules, &q);
 }
 
 bool aw_mode_may_pair(const struct sockaddr *local)

@@ -68,6 +68,18 @@ static bool keep_variables(void)
 	return true;
 }
 
+/* Returns whether a line of the rules begins with tls-plain. */
+static bool has_tls_plain(const char *rules)
+{
+	for (; rules && *rules; rules += *rules == '\n') {
+		rules += strspn(rules, " \t\n");
+		if (!strncmp(rules, AW_XS_TLS_PLAIN_WORD, strlen(AW_XS_TLS_PLAIN_WORD)))
+			return true;
+		rules += strcspn(rules, "\n");
+	}
+	return false;
+}
+
 const char *aw_protect_begin(void)
 {
 	const char *text = secure_getenv(aw_setting_name(AW_SETTING_TLS));
@@ -77,7 +89,9 @@ const char *aw_protect_begin(void)
 	if (rules && *rules)
 		return "ANYWARP_TLS_RULES must be unset for a sockets program";
 	if (!text || !*text || strcmp(text, "off") == 0)
-		return NULL;
+		return has_tls_plain(secure_getenv(AW_XS_RULES_ENV))
+			       ? "a rule tls-plain needs ANYWARP_TLS=require (anywarp sockets --tls require)"
+			       : NULL;
 	if (strcmp(text, "require") != 0)
 		return "ANYWARP_TLS must be off or require for a sockets program";
 	aw_protect_required = true;

@@ -9,8 +9,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "xsock/base/rules.h"
 #include "xsock/framed/bridged.h"
 #include "xsock/proxy/line_client.h"
+#include "xsock/proxy/line_tls.h"
 
 #define ENDS_MAX 4096
 #define PLACES 4096 /* of an index; the kernel counts inodes up */
@@ -140,7 +142,9 @@ void aw_conns_start(const struct aw_request *request, int tcp, int far)
 	int err = conn ? conn_prepare(conn, tcp, far, &begun) : ENOMEM;
 
 	if (!err) {
-		if (request->role == 1)
+		if (aw_xs_mode_is_tls_plain((enum aw_xs_mode)request->mode))
+			begun.line = aw_line_of_tls(request, tcp);
+		else if (request->role == 1)
 			begun.line = aw_conns_make_line(true, request->nodelay, &tcp);
 		else
 			begun.line = aw_line_of_client(request, tcp, far);
@@ -157,7 +161,7 @@ void aw_conns_start(const struct aw_request *request, int tcp, int far)
 		return;
 	}
 
-	aw_log(AW_LOG_ERROR, "a connection cannot become iWARP: %s",
+	aw_log(AW_LOG_ERROR, "a connection cannot be carried: %s",
 	       err == EOPNOTSUPP ? "the librdmacm.so.1 beside the proxy process is not anywarp's"
 				 : strerror(err));
 	log_end(err);

@@ -131,7 +131,7 @@ bool aw_request_msg_check(struct aw_request_msg *msg)
 
 	if (request->magic != AW_REQUEST_MAGIC || request->kind < AW_REQUEST_START ||
 	    request->kind > AW_REQUEST_PRESENT || request->role > 2 ||
-	    request->mode > AW_XS_RSOCKETS || request->len < 0 ||
+	    request->mode > AW_XS_MODE_LAST || request->len < 0 ||
 	    request->len > AW_REQUEST_VALUE_MAX)
 		return false;
 	request->pid = msg->from.pid;

@@ -54,6 +54,13 @@ static const char *state_name(enum aw_xs_state state)
 	return "unknown";
 }
 
+static const char *mode_name(enum aw_xs_mode mode)
+{
+	if (aw_xs_mode_is_tls_plain(mode))
+		return AW_XS_TLS_PLAIN_WORD;
+	return mode == AW_XS_RSOCKETS ? "rsockets" : "on";
+}
+
 static void print_conn(int to, int fd, const struct aw_proxy_conn *conn)
 {
 	struct aw_line *of = aw_bridge_line(conn->bridge);
@@ -71,7 +78,7 @@ static void print_conn(int to, int fd, const struct aw_proxy_conn *conn)
 		sprintf(peer, "[%s]:%u", ip, ntohs(remote->v6.sin6_port));
 	}
 	len = snprintf(line, sizeof(line), "%d %s %s %llu %llu %u %u %s\n", fd,
-		       conn->mode == AW_XS_RSOCKETS ? "rsockets" : "on", peer,
+		       mode_name((enum aw_xs_mode)conn->mode), peer,
 		       (unsigned long long)stats.bytes_in, (unsigned long long)stats.bytes_out,
 		       stats.send_credits, stats.receive_credits, state_name(stats.state));
 	(void)send(to, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);

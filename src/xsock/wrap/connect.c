@@ -33,12 +33,12 @@ static bool begin_connect(struct connect_call *call, enum aw_xs_mode mode)
 
 	aw_fdtab_lock();
 	sock = aw_fdtab_get(call->fd);
-	if (!sock && aw_xs_mode_is_iwarp(mode)) {
+	if (!sock && aw_xs_mode_is_carried(mode)) {
 		sock = aw_fdtab_get_or_add(call->fd);
 		if (!sock)
 			aw_fdtab_log_left_out(call->fd, aw_protect_is_on());
 	}
-	begun = sock && sock->state == AW_FD_CANDIDATE && aw_xs_mode_is_iwarp(mode);
+	begun = sock && sock->state == AW_FD_CANDIDATE && aw_xs_mode_is_carried(mode);
 	if (begun) {
 		aw_fdtab_hold(sock);
 		call->sock = sock;
@@ -200,7 +200,7 @@ static int connect_first(int fd, const struct sockaddr *addr, socklen_t len)
 		why = AW_PLAIN_OFF;
 	}
 	if (!begin_connect(&call, mode)) {
-		if (aw_protect_is_on() && aw_xs_mode_is_iwarp(mode) && is_left_out(fd))
+		if (aw_protect_is_on() && aw_xs_mode_is_carried(mode) && is_left_out(fd))
 			return aw_fail_with(ENOBUFS);
 		result = connect_again(fd, addr, len);
 		aw_plain_note_connect(fd, addr, why, result);

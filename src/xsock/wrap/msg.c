@@ -43,7 +43,7 @@ static bool open_fast(int fd, int flags, const struct sockaddr *to, socklen_t to
 	*result = 0;
 	if (!(flags & MSG_FASTOPEN) || !to ||
 	    (aw_fdtab_state(fd) != AW_FD_CANDIDATE && !aw_protect_covers(fd)) ||
-	    !aw_xs_mode_is_iwarp(aw_mode_of_connect(fd, to)))
+	    !aw_xs_mode_is_carried(aw_mode_of_connect(fd, to)))
 		return false;
 	*result = connect(fd, to, to_len);
 	return *result == 0;

@@ -124,7 +124,7 @@ static int add_accepted(const struct listener_state *state, int fd, int flags)
 	like.mode = state->mode_is_set ? state->mode : aw_mode_of(fd, true, NULL);
 	if (like.mode == AW_XS_AUTO) {
 		aw_offer_take(fd, flags);
-	} else if (aw_xs_mode_is_iwarp(like.mode)) {
+	} else if (aw_xs_mode_is_carried(like.mode)) {
 		like.due_ns = aw_deadline_begin();
 		if (aw_refusal_is_due_to_mptcp(fd)) {
 			like.error = EPROTONOSUPPORT;

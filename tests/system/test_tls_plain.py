@@ -1,0 +1,600 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Rules tls-plain: a sockets program under TLS 1.3 without MPA, whose peer is any program of TLS: Python's, openssl's, stunnel, curl,
+redis. Who is let in and by which alert the others go, how a stream ends, and that the wire shows nothing. RFC 8446 6, RFC 7301 3.2."""
+
+import collections
+import contextlib
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+
+import pytest
+from test_tls import run_anywarp
+from test_tls_sockets import ANSWER, CLIENT, HEAD, NAME, SECONDS_MAX, SECRET, SERVER, Tap, command, end_well
+from test_tls_sockets import authority, ends, files, stranger  # noqa: F401
+
+import conftest
+
+PLAIN = "tls-plain"
+ALERT, FATAL, NO_APPLICATION_PROTOCOL = 21, 2, 120  # RFC 8446 5.1 and 6
+MPA = "anywarp-mpa"
+LARGE = 5_000_003
+
+
+def context_of(own, server_side=False, alpn=(), most=None):
+    """Of Python's end, which has to show a certificate and wants one. own.cert None: it has none."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server_side else ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF  # a FIN alone is no end
+    context.load_verify_locations(own.ca)
+    context.verify_mode = ssl.CERT_REQUIRED
+    if own.cert:
+        context.load_cert_chain(own.cert, own.key)
+    if alpn:
+        context.set_alpn_protocols(alpn)
+    if most:
+        context.maximum_version = most
+    return context
+
+
+def connect(port, context):
+    sock = socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX)
+    return context.wrap_socket(sock, server_hostname=NAME, suppress_ragged_eofs=False)
+
+
+def ask(port, context):
+    with connect(port, context) as sock:
+        sock.sendall(SECRET)
+        return sock.recv(100)
+
+
+# --- as a server
+
+def test_a_client_of_python(ends, port, files):  # noqa: F811
+    server = ends.server(port, files=files, rules=PLAIN, name=NAME)
+    wire = Tap(port)
+    assert ask(wire.port, context_of(files)) == ANSWER
+    end_well(server)
+    assert f"got {SECRET}" in server.output()
+    wire.join(SECONDS_MAX)
+    assert SECRET not in wire.octets and ANSWER not in wire.octets and b"MPA ID" not in wire.octets
+
+
+@pytest.mark.parametrize("offered, chosen", [((), None), (("postgresql",), "postgresql"), (("h2", "http/1.1"), None)])
+def test_the_only_protocol_that_a_client_offers_is_taken(ends, port, files, offered, chosen):  # noqa: F811
+    ends.server(port, files=files, rules=PLAIN)
+    with connect(port, context_of(files, alpn=offered)) as sock:
+        assert sock.selected_alpn_protocol() == chosen
+        sock.sendall(SECRET)
+        assert sock.recv(100) == ANSWER
+
+
+# A client that is refused: its files, its alert, what the log of the server says, and its hello.
+Client = collections.namedtuple("Client", "make alert log how", defaults=({},))
+CLIENTS = {
+    "no_certificate": Client(lambda a, s: a.issue("none")._replace(cert=None), "CERTIFICATE_REQUIRED",
+                             "the peer has no certificate: give its program one; a rule with client=any"),
+    "wrong_ca": Client(lambda a, s: s._replace(ca=a.cert), "UNKNOWN_CA", "name the ca that issued it by --tls-ca here"),
+    "expired": Client(lambda a, s: a.issue("old", f"DNS:{NAME}", days=-1), "CERTIFICATE_EXPIRED", "certificate has expired: renew it there"),
+    "wrong_name": Client(lambda a, s: a.issue("other"), "BAD_CERTIFICATE", "make one with the name of --tls-name as subjectAltName there"),
+    "for_servers_alone": Client(lambda a, s: a.issue("server", f"DNS:{NAME}", usage="serverAuth"), "UNSUPPORTED_CERTIFICATE",
+                                "make one for both clientAuth and serverAuth there"),
+    "tls_1_2": Client(lambda a, s: a.issue("two", f"DNS:{NAME}"), "PROTOCOL_VERSION", "the peer does not speak tls 1.3",
+                      {"most": ssl.TLSVersion.TLSv1_2}),
+    "mpa": Client(lambda a, s: a.issue("mpa", f"DNS:{NAME}"), None, "the client wants mpa under tls: give both ends a rule tls-plain, or both on",
+                  {"alpn": (MPA, "http/1.1")}),
+}
+
+
+@pytest.mark.parametrize("case", CLIENTS)
+def test_a_client_that_is_refused(ends, port, authority, stranger, files, case):  # noqa: F811
+    row = CLIENTS[case]
+    server = ends.server(port, files=files, rules=PLAIN)
+    with pytest.raises(ssl.SSLError) as refused:
+        ask(port, context_of(row.make(authority, stranger), **row.how))
+    # Python has no name for the alert no_application_protocol.
+    assert refused.value.reason is None if row.alert is None else refused.value.reason.endswith(f"ALERT_{row.alert}"), refused.value
+    end_well(server)
+    server.wait_output(row.log)
+    server.wait_output("has no tls connection with peer 127.0.0.1")
+    assert "failed EPROTO" in server.output() and "got" not in server.output(), server.report()
+    assert "connection refused peer 127.0.0.1 port" in server.output()
+
+
+STRANGE = {"http": b"GET / HTTP/1.1\r\n\r\n", "mpa": b"MPA ID Req Frame\0\1\0\0", "zeroes": bytes(64)}
+
+
+@pytest.mark.parametrize("case", STRANGE)
+def test_a_client_without_tls_is_told_by_an_alert(ends, port, files, case):  # noqa: F811
+    server = ends.server(port, files=files, rules=PLAIN)
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        sock.sendall(STRANGE[case])
+        assert sock.recv(100) == bytes([ALERT, 3, 3, 0, 2, FATAL, 70])
+    end_well(server)
+    server.wait_output("the peer speaks no tls")
+    assert "failed EPROTO" in server.output(), server.report()
+
+
+def test_a_client_that_says_nothing(ends, port, files):  # noqa: F811
+    server = ends.server(port, files=files, rules=PLAIN)
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        end_well(server)
+        server.wait_output("cause no tls handshake within 10 s")
+        assert "failed EPROTO" in server.output(), server.report()
+        sock.settimeout(SECONDS_MAX)
+        with contextlib.suppress(ConnectionResetError):
+            assert sock.recv(1) == b""
+
+
+def test_a_client_that_only_looks(ends, port, files):  # noqa: F811
+    server = ends.server(port, files=files, rules=PLAIN)
+    socket.create_connection(("127.0.0.1", port)).close()
+    end_well(server)
+    assert "got b''" in server.output() and "refused" not in server.output(), server.report()
+
+
+def test_clients_without_a_certificate_by_a_rule(ends, port, authority, stranger, files):  # noqa: F811
+    """One that is wrong is refused all the same."""
+    rule = f"{PLAIN} client=any listen"
+    ends.server(port, files=files, rules=rule)
+    assert ask(port, context_of(files._replace(cert=None))) == ANSWER
+    for own in (stranger._replace(ca=authority.cert), authority.issue("other")):
+        ends.server(port, files=files, rules=rule)
+        with pytest.raises(ssl.SSLError):
+            ask(port, context_of(own))
+
+
+# --- as a client
+
+@contextlib.contextmanager
+def serving(context):
+    """A listener's port, and what its one connection is made of: accept() of it is a session."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(SECONDS_MAX)
+
+        def accept():
+            accepted = listener.accept()[0]
+            accepted.settimeout(SECONDS_MAX)
+            return context.wrap_socket(accepted, server_side=True, suppress_ragged_eofs=False)
+        yield listener.getsockname()[1], accept
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["by_name", "by_address"])
+def test_a_server_of_python(ends, files, named):  # noqa: F811
+    """It is asked for the name, and for no protocol."""
+    context = context_of(files, server_side=True, alpn=("http/1.1",))
+    asked = []
+    context.sni_callback = lambda sock, name, _: asked.append(name)
+    with serving(context) as (port, accept):
+        client = ends(CLIENT, port, files=files, rules=PLAIN, name=NAME if named else None)
+        with accept() as sock:
+            assert sock.selected_alpn_protocol() is None and asked == [NAME if named else None]
+            assert sock.getpeercert()["subject"] == ((("commonName", NAME),),)
+            sock.sendall(sock.recv(100).upper())
+            end_well(client)
+            assert f"got {ANSWER}" in client.output()
+
+
+SERVERS = {
+    "wrong_ca": (lambda a, s: s._replace(ca=a.cert), "UNKNOWN_CA", "name the ca that issued it by --tls-ca here"),
+    "expired": (lambda a, s: a.issue("over", f"DNS:{NAME}", days=-1), "CERTIFICATE_EXPIRED", "certificate has expired: renew it there"),
+    "wrong_name": (lambda a, s: a.issue("another"), "BAD_CERTIFICATE", "make one with the name of --tls-name as subjectAltName there"),
+    "for_clients_alone": (lambda a, s: a.issue("client", f"DNS:{NAME}", usage="clientAuth"), "UNSUPPORTED_CERTIFICATE",
+                          "make one for both clientAuth and serverAuth there"),
+}
+
+
+@pytest.mark.parametrize("case", SERVERS)
+def test_a_server_that_is_refused(ends, authority, stranger, files, case):  # noqa: F811
+    """Not a byte of the program's reaches it."""
+    make, alert, log = SERVERS[case]
+    with serving(context_of(make(authority, stranger), server_side=True)) as (port, accept):
+        client = ends(CLIENT, port, files=files, rules=PLAIN)
+        with pytest.raises(ssl.SSLError) as refused:
+            accept().recv(100)
+        assert refused.value.reason.endswith(f"ALERT_{alert}"), refused.value
+    end_well(client)
+    client.wait_output(log)
+    client.wait_output("connection failed peer 127.0.0.1 port")
+    assert "failed EPROTO" in client.output() and "got" not in client.output(), client.report()
+
+
+def test_a_server_that_refuses_this_end(ends, authority, stranger, files):  # noqa: F811
+    """It does so behind the handshake: the program's first read tells."""
+    with serving(context_of(stranger, server_side=True)) as (port, accept):
+        client = ends(CLIENT, port, files=files._replace(ca=stranger.ca), rules=PLAIN)
+        with pytest.raises(ssl.SSLError):
+            accept().recv(100)
+    end_well(client)
+    client.wait_output("the peer's tls alert: unknown ca")
+    assert "failed EPROTO" in client.output(), client.report()
+
+
+def test_a_server_of_tls_1_2_is_refused(ends, files):  # noqa: F811
+    with serving(context_of(files, server_side=True, most=ssl.TLSVersion.TLSv1_2)) as (port, accept):
+        client = ends(CLIENT, port, files=files, rules=PLAIN)
+        with pytest.raises(ssl.SSLError):
+            accept()
+    end_well(client)
+    client.wait_output("the peer's tls alert: protocol version: the peer does not speak tls 1.3")
+    assert "failed EPROTO" in client.output(), client.report()
+
+
+@pytest.mark.parametrize("answer", [b"220 ready\r\n", b"MPA ID Rep Frame\0\1\0\0", b""])
+def test_a_server_without_tls(ends, files, answer):  # noqa: F811
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = ends(CLIENT, listener.getsockname()[1], files=files, rules=PLAIN)
+        with listener.accept()[0] as conn:
+            assert SECRET not in conn.recv(4096)
+            conn.sendall(answer)
+            if not answer:
+                conn.shutdown(socket.SHUT_WR)
+            end_well(client)
+    client.wait_output("the peer speaks no tls" if answer else "the peer closed without a tls record: does it speak tls 1.3?")
+    assert "failed EPROTO" in client.output(), client.report()
+
+
+# --- two ends of anywarp's
+
+def test_two_ends(ends, port, files):  # noqa: F811
+    server = ends.server(port, files=files, rules=PLAIN)
+    wire = Tap(port)
+    client = ends(CLIENT, wire.port, files=files, rules=PLAIN)
+    end_well(server, client)
+    assert f"got {ANSWER}" in client.output() and f"got {SECRET}" in server.output()
+    wire.join(SECONDS_MAX)
+    assert SECRET not in wire.octets and b"MPA ID" not in wire.octets and MPA.encode() not in wire.octets
+
+
+@pytest.mark.parametrize("servers, clients, told", [
+    ("on", PLAIN, ("the client speaks tls without mpa", "the peer wants one by name, and tls-plain names none")),
+    (PLAIN, "on", ("the client wants mpa under tls", "the peer speaks tls without mpa")),
+])
+def test_ends_of_different_rules(ends, port, files, servers, clients, told):  # noqa: F811
+    server = ends.server(port, files=files, rules=servers)
+    wire = Tap(port)
+    client = ends(CLIENT, wire.port, files=files, rules=clients)
+    end_well(server, client)
+    for program, words in zip((server, client), told):
+        program.wait_output(words)
+        assert "failed EPROTO" in program.output() and "got" not in program.output(), program.report()
+    wire.join(SECONDS_MAX)
+    assert SECRET not in wire.octets and bytes([ALERT, 3, 3, 0, 2, FATAL, NO_APPLICATION_PROTOCOL]) in wire.octets
+
+
+# --- the stream
+
+READ_ALL = HEAD + """
+listener = socket.create_server(("127.0.0.1", port))
+conn = listener.accept()[0]
+def read_all():
+    octets = b"".join(iter(lambda: conn.recv(1 << 16), b""))
+    conn.sendall(b"%d" % len(octets))
+    conn.shutdown(socket.SHUT_WR)
+    return len(octets)
+told(read_all)
+"""
+
+
+def test_half_close_and_a_large_stream(ends, port, files):  # noqa: F811
+    """The answer comes behind the client's close_notify, and ends by the server's."""
+    server = ends.server(port, READ_ALL, files=files, rules=PLAIN)
+    client = subprocess.run([sys.executable, "-c", f"""
+import ssl, socket
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+context.load_verify_locations({str(files.ca)!r})
+context.load_cert_chain({str(files.cert)!r}, {str(files.key)!r})
+incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+sock = socket.create_connection(("127.0.0.1", {port}))
+tls = context.wrap_bio(incoming, outgoing, server_hostname={NAME!r})
+def finish(step, *args):
+    while True:
+        try:
+            result = step(*args)
+            sock.sendall(outgoing.read())
+            return result
+        except ssl.SSLWantReadError:
+            sock.sendall(outgoing.read())
+            more = sock.recv(1 << 16)
+            incoming.write(more) if more else incoming.write_eof()
+finish(tls.do_handshake)
+for at in range(0, {LARGE}, 1 << 16):
+    finish(tls.write, bytes(min(1 << 16, {LARGE} - at)))
+try:
+    tls.unwrap()
+except ssl.SSLWantReadError:
+    pass
+sock.sendall(outgoing.read())
+print(finish(tls.read, 100).decode())
+try:
+    finish(tls.read, 1)
+except ssl.SSLZeroReturnError:
+    print("close_notify")
+print(sock.recv(1))
+"""], capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+    assert client.stdout.split() == [str(LARGE), "close_notify", "b''"], client.stderr
+    end_well(server)
+    assert f"got {LARGE}" in server.output()
+
+
+def test_large_both_ways_between_two_ends(ends, port, files):  # noqa: F811
+    script = HEAD + f"""
+import threading
+def both(sock):
+    sent = threading.Thread(target=lambda: (sock.sendall(bytes({LARGE})), sock.shutdown(socket.SHUT_WR)))
+    sent.start()
+    count = sum(map(len, iter(lambda: sock.recv(1 << 16), b"")))
+    sent.join()
+    return count
+"""
+    server = ends.server(port, script + 'told(lambda: both(socket.create_server(("127.0.0.1", port)).accept()[0]))\n', files=files, rules=PLAIN)
+    client = ends(script + 'told(lambda: both(socket.create_connection(("127.0.0.1", port))))\n', port, files=files, rules=PLAIN)
+    end_well(server, client)
+    assert f"got {LARGE}" in server.output() and f"got {LARGE}" in client.output()
+
+
+def test_a_stream_that_is_cut_is_a_reset(ends, port, files):  # noqa: F811
+    """A FIN without close_notify: anybody between the two ends can make one."""
+    server = ends.server(port, READ_ALL, files=files, rules=PLAIN, **{"ANYWARP_LOG": "warn"})
+    sock = connect(port, context_of(files))
+    sock.sendall(SECRET)
+    socket.socket(fileno=sock.detach()).shutdown(socket.SHUT_RDWR)
+    end_well(server)
+    assert "failed ECONNRESET" in server.output(), server.report()
+    server.wait_output("the stream ended without tls's close_notify")
+
+
+def test_forked_children_go_on(ends, port, files):  # noqa: F811
+    script = HEAD + """
+listener = socket.create_server(("127.0.0.1", port))
+conn = listener.accept()[0]
+if os.fork() == 0:
+    conn.sendall(conn.recv(100).upper())
+    os._exit(0)
+os.wait()
+print("got", conn.recv(100), flush=True)
+"""
+    server = ends.server(port, script, files=files, rules=PLAIN)
+    with connect(port, context_of(files)) as sock:
+        sock.sendall(SECRET)
+        assert sock.recv(100) == ANSWER and not sock.sendall(b"to the parent")
+        end_well(server)
+    assert "got b'to the parent'" in server.output()
+
+
+@pytest.mark.parametrize("how", ["poll", "epoll"])
+def test_readiness(ends, port, files, how):  # noqa: F811
+    """Nothing is readable before the peer's bytes, and a readable fd has them."""
+    script = HEAD + f"""
+import select
+listener = socket.create_server(("127.0.0.1", port))
+conn = listener.accept()[0]
+poll = select.{how}()
+poll.register(conn, select.{'POLLIN' if how == 'poll' else 'EPOLLIN'})
+conn.setblocking(False)
+print("ready", len(poll.poll(0)), flush=True)
+assert poll.poll() and conn.recv(100)
+print("read", len(poll.poll(0)), flush=True)
+conn.sendall(b"first")
+assert poll.poll()
+told(lambda: conn.recv(100))
+"""
+    server = ends.server(port, script, files=files, rules=PLAIN)
+    with connect(port, context_of(files)) as sock:
+        server.wait_output("ready 0")
+        sock.sendall(SECRET)
+        assert sock.recv(100) == b"first"
+        assert "read 0" in server.output()
+        sock.unwrap()
+    end_well(server)
+    assert "got b''" in server.output()
+
+
+def test_the_key_log(ends, port, files, tmp_path):  # noqa: F811
+    keys = tmp_path / "keys"
+    server = ends.server(port, files=files, rules=PLAIN, ANYWARP_TLS_KEYLOG=str(keys))
+    assert ask(port, context_of(files)) == ANSWER
+    end_well(server)
+    assert {line.split()[0] for line in keys.read_text().splitlines()} >= {"CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0"}
+
+
+def test_renewed_files_are_read_without_a_restart(ends, port, authority, files, tmp_path):  # noqa: F811
+    script = HEAD + """
+listener = socket.create_server(("127.0.0.1", port))
+while True:
+    conn = listener.accept()[0]
+    try:
+        conn.sendall(conn.recv(100).upper())
+    except OSError:
+        pass
+    conn.close()
+"""
+    own = files._replace(cert=tmp_path / "own.pem", key=tmp_path / "own.key")
+
+    def renew(issued):
+        own.cert.write_bytes(issued.cert.read_bytes())
+        own.key.write_bytes(issued.key.read_bytes())
+    renew(files)
+    ends.server(port, script, files=own, rules=PLAIN)
+    assert ask(port, context_of(files)) == ANSWER
+    renew(authority.issue("past", f"DNS:{NAME}", days=-1))
+    with pytest.raises(ssl.SSLCertVerificationError):
+        ask(port, context_of(files))
+    renew(authority.issue("renewed", f"DNS:{NAME}"))
+    assert ask(port, context_of(files)) == ANSWER
+
+
+def test_a_session_is_resumed(ends, port, files):  # noqa: F811
+    script = HEAD + """
+listener = socket.create_server(("127.0.0.1", port))
+for _ in range(2):
+    conn = listener.accept()[0]
+    conn.sendall(conn.recv(100).upper())
+"""
+    server = ends.server(port, script, files=files, rules=PLAIN)
+    client = ends(HEAD + """
+for _ in range(2):
+    told(lambda: ask(socket.create_connection(("127.0.0.1", port))))
+""", port, files=files, rules=PLAIN, ANYWARP_LOG="info")
+    end_well(server, client)
+    assert client.output().count(f"got {ANSWER}") == 2
+    assert f"connection secured by tls without mpa peer 127.0.0.1 port {port} as client certificate {NAME} resumed" in client.output()
+
+
+# --- programs that know nothing of anywarp
+
+def need(*programs):
+    missing = [name for name in programs if not shutil.which(name)]
+    if missing:
+        pytest.skip(f"not installed: {' '.join(missing)}")
+
+
+def identity(files):  # noqa: F811
+    return [str(word) for word in ("-cert", files.cert, "-key", files.key, "-CAfile", files.ca, "-verify_return_error", "-tls1_3")]
+
+
+def test_openssl_s_client(ends, port, files):  # noqa: F811
+    server = ends.server(port, files=files, rules=PLAIN)
+    client = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{port}", *identity(files), "-servername", NAME, "-quiet",
+                             "-no_ign_eof"], input=SECRET, capture_output=True, timeout=SECONDS_MAX, check=False)
+    end_well(server)
+    assert f"got {SECRET}" in server.output(), server.report() + client.stderr.decode()
+
+
+def test_openssl_s_server(ends, port, files):  # noqa: F811
+    server = conftest.program.Program(["openssl", "s_server", "-accept", f"127.0.0.1:{port}", *identity(files), "-Verify", "1", "-rev", "-naccept", "1"])
+    ends.programs.append(server)
+    server.wait_listening(port)
+    client = ends(HEAD + """
+sock = socket.create_connection(("127.0.0.1", port))
+sock.sendall(b"drawer\\n")
+told(lambda: sock.recv(100))
+""", port, files=files, rules=PLAIN)
+    end_well(client)
+    assert "got b'reward\\n'" in client.output(), client.report()
+
+
+def stunnel(ends, folder, files, *lines):  # noqa: F811
+    need("stunnel")
+    setup = folder / "stunnel.conf"
+    setup.write_text("\n".join(["foreground = yes", "pid =", f"cert = {files.cert}", f"key = {files.key}", f"CAfile = {files.ca}",
+                                "verifyChain = yes", "sslVersionMin = TLSv1.3", "[service]", *lines, ""]))
+    ends.programs.append(conftest.program.Program(["stunnel", str(setup)]))
+    return ends.programs[-1]
+
+
+def test_stunnel_as_client(ends, port, files, tmp_path):  # noqa: F811
+    """The program behind it ends its direction first, and still gets the answer."""
+    server = ends.server(port, READ_ALL, files=files, rules=PLAIN)
+    near = conftest.program.free_port()
+    stunnel(ends, tmp_path, files, "client = yes", f"accept = 127.0.0.1:{near}", f"connect = 127.0.0.1:{port}",
+            f"checkHost = {NAME}").wait_listening(near)
+    with socket.create_connection(("127.0.0.1", near), timeout=SECONDS_MAX) as sock:
+        sock.sendall(bytes(LARGE))
+        sock.shutdown(socket.SHUT_WR)
+        assert b"".join(iter(lambda: sock.recv(100), b"")) == str(LARGE).encode()
+    end_well(server)
+    assert f"got {LARGE}" in server.output()
+
+
+def test_stunnel_as_server(ends, port, files, tmp_path):  # noqa: F811
+    near = conftest.program.free_port()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        behind = listener.getsockname()[1]
+        stunnel(ends, tmp_path, files, f"accept = 127.0.0.1:{near}", f"connect = 127.0.0.1:{behind}").wait_listening(near)
+        client = ends(HEAD + f"""
+sock = socket.create_connection(("127.0.0.1", port))
+sock.sendall(bytes({LARGE}))
+sock.shutdown(socket.SHUT_WR)
+told(lambda: b"".join(iter(lambda: sock.recv(100), b"")))
+""", near, files=files, rules=PLAIN)
+        listener.settimeout(SECONDS_MAX)
+        with listener.accept()[0] as conn:
+            count = sum(map(len, iter(lambda: conn.recv(1 << 16), b"")))
+            conn.sendall(str(count).encode())
+        end_well(client)
+    assert f"got {str(LARGE).encode()}" in client.output(), client.report()
+
+
+def test_curl(ends, port, files, tmp_path):  # noqa: F811
+    need("curl")
+    (tmp_path / "page").write_bytes(bytes(LARGE))
+    script = f"""
+import functools, http.server, sys
+class Handler(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), functools.partial(Handler, directory={str(tmp_path)!r}))
+server.serve_forever()
+"""
+    ends.server(port, script, files=files, rules=PLAIN)
+    for _ in range(2):
+        got = subprocess.run(["curl", "-sS", "--fail", "--cacert", files.ca, "--cert", files.cert, "--key", files.key, "--resolve",
+                              f"{NAME}:{port}:127.0.0.1", f"https://{NAME}:{port}/page", f"https://{NAME}:{port}/page"],
+                             capture_output=True, timeout=SECONDS_MAX, check=False)
+        assert len(got.stdout) == 2 * LARGE, got.stderr
+
+
+@pytest.mark.parametrize("protected", ["server", "client"])
+def test_redis(ends, port, files, tmp_path, protected):  # noqa: F811
+    """Redis' own TLS at one end, and none at the other."""
+    need("redis-server", "redis-cli")
+    own = ["--tls", "--cert", str(files.cert), "--key", str(files.key), "--cacert", str(files.ca), "--sni", NAME]
+    theirs = ["--port", "0", "--tls-port", str(port), "--tls-cert-file", str(files.cert), "--tls-key-file", str(files.key), "--tls-ca-cert-file",
+              str(files.ca)]
+    under = [str(word) for word in (conftest.BUILD / "bin" / "anywarp", *command(files, "--tls-name", NAME, "--rule", f"{PLAIN} port={port}"), "--")]
+    serves, asks = protected == "server", protected == "client"
+    line = ["redis-server", "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path), *(["--port", str(port)] if serves else theirs)]
+    server = conftest.program.Program((under if serves else []) + line, conftest.environment(ends.logs))
+    ends.programs.append(server)
+    server.wait_listening(port)
+    done = subprocess.run((under if asks else []) + ["redis-cli", "-h", "127.0.0.1", "-p", str(port), *([] if asks else own), "incrby", "x", "41"],
+                          capture_output=True, text=True, timeout=SECONDS_MAX, check=False, env=conftest.environment(ends.logs))
+    assert done.stdout.strip().endswith("41"), done.stderr + server.report()
+
+
+# --- the command and the settings
+
+def test_the_rule_asks_for_tls():
+    done = run_anywarp("sockets", "--rule", PLAIN, "--", "echo", "ran")
+    assert (done.returncode, done.stdout) == (2, "") and "a rule says 'tls-plain': it needs --tls require" in done.stderr
+
+
+@pytest.mark.skipif(bool(conftest.SANITIZER), reason="the sanitizer's library has to come first")
+@pytest.mark.parametrize("rules, runs", [(PLAIN, False), (f"on port=1\n \t{PLAIN} port=2", False), (f"# {PLAIN}", True), ("on", True)])
+def test_without_tls_nothing_starts(ends, rules, runs):  # noqa: F811
+    """No connection of such a rule may be plain."""
+    env = {**conftest.environment(ends.logs), "ANYWARP_SOCKETS_RULES": rules, "LD_PRELOAD": str(conftest.BUILD / "lib" / "libanywarp-sockets.so")}
+    done = subprocess.run(["echo", "ran"], env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == ((0, "ran\n") if runs else (125, "")), done.stderr
+    assert runs or "a rule tls-plain needs ANYWARP_TLS=require" in done.stderr
+
+
+@pytest.mark.parametrize("rule, told", [
+    (f"{PLAIN} client=any listen", None),
+    (f"{PLAIN} client=any", "needs the word listen"),
+    (f"{PLAIN} client=any connect", "needs the word listen"),
+    ("on client=any listen", "client=any is for tls-plain"),
+    (f"{PLAIN} client=none listen", "client must be any"),
+])
+def test_client_any(files, rule, told):  # noqa: F811
+    done = run_anywarp(*command(files, "--rule", rule, "--", "echo", "ran"))
+    assert (done.returncode, done.stdout) == ((2, "") if told else (0, "ran\n")), done.stderr
+    assert not told or told in done.stderr
+
+
+def test_the_status_names_the_mode(ends, port, files):  # noqa: F811
+    server = ends.server(port, HEAD + """
+listener = socket.create_server(("127.0.0.1", port))
+conn = listener.accept()[0]
+conn.sendall(conn.recv(100).upper())
+conn.recv(100)
+""", files=files, rules=PLAIN)
+    with connect(port, context_of(files)) as sock:
+        sock.sendall(SECRET)
+        assert sock.recv(100) == ANSWER
+        done = run_anywarp("sockets", "--status", str(server.pid))
+        assert PLAIN in done.stdout and "established" in done.stdout, done.stdout + done.stderr
+        sock.unwrap()
+    end_well(server)
