@@ -71,11 +71,10 @@ void aw_sheet_add(struct sheet *sheet, const struct sheet_row *row)
 	memcpy(sheet->rows[sheet->count++], text, (size_t)(end - text));
 }
 
-// Fills in the widths of the columns: of their widest field or title.
+// Fills in the widths of the columns: of their widest field or title; 0: the table has no such column.
 static void measure(const struct sheet *sheet, size_t widths[SHEET_COLUMNS_MAX])
 {
-	for (size_t i = 0; i < sheet->column_count; i++)
-		widths[i] = sheet->columns[i].title ? strlen(sheet->columns[i].title) : 0;
+	memset(widths, 0, SHEET_COLUMNS_MAX * sizeof(*widths));
 	for (size_t row = 0; row < sheet->count; row++) {
 		const char *field = sheet->rows[row];
 
@@ -86,12 +85,15 @@ static void measure(const struct sheet *sheet, size_t widths[SHEET_COLUMNS_MAX])
 			field += len + 1;
 		}
 	}
-}
+	for (size_t i = 0; i < sheet->column_count; i++) {
+		const struct sheet_column *column = &sheet->columns[i];
+		bool is_left_out = !column->title || (column->is_rate && !sheet->has_rates) ||
+				   (column->is_rare && widths[i] == 0);
+		size_t len = is_left_out ? 0 : strlen(column->title);
 
-static bool is_shown(const struct sheet *sheet, size_t column)
-{
-	return sheet->columns[column].title &&
-	       (sheet->has_rates || !sheet->columns[column].is_rate);
+		if (is_left_out || len > widths[i])
+			widths[i] = len;
+	}
 }
 
 // A table that stands for the sheet, or for a part of it: the names, and the columns from first on, before end.
@@ -101,6 +103,11 @@ struct sheet_part {
 	size_t first, end;
 };
 
+static bool is_shown(const struct sheet_part *part, size_t column)
+{
+	return part->widths[column] > 0;
+}
+
 // Chooses as many columns as fit beside the names, but one at least that is shown.
 static size_t choose_end(const struct sheet_part *part, size_t width)
 {
@@ -108,9 +115,9 @@ static size_t choose_end(const struct sheet_part *part, size_t width)
 	bool any = false;
 
 	for (size_t i = 0; i < part->sheet->name_count; i++)
-		used += is_shown(part->sheet, i) ? part->widths[i] + GAP : 0;
+		used += is_shown(part, i) ? part->widths[i] + GAP : 0;
 	for (; end < part->sheet->column_count; end++) {
-		if (!is_shown(part->sheet, end))
+		if (!is_shown(part, end))
 			continue;
 		used += part->widths[end] + GAP;
 		if (width && any && used > width + GAP)
@@ -122,7 +129,7 @@ static size_t choose_end(const struct sheet_part *part, size_t width)
 
 static bool is_in(const struct sheet_part *part, size_t column)
 {
-	return is_shown(part->sheet, column) &&
+	return is_shown(part, column) &&
 	       (column < part->sheet->name_count || (column >= part->first && column < part->end));
 }
 

@@ -15,6 +15,7 @@ struct sheet_column {
 	const char *title; // of the table; NULL: it has no such column
 	bool is_number;
 	bool is_rate; // the table has it where the sheet has rates
+	bool is_rare; // the table has it where a row has something in it
 };
 
 #define SHEET_COLUMNS_MAX 29

@@ -262,6 +262,8 @@ def test_stat_shows_the_path(start, port, files):
     # perftest agrees on its settings over a first connection, which ends while the test's own begins.
     paths, names = found()
     assert set(paths) == {"tls"} and set(names) == {NAME}
+    table = run_anywarp("stat", server.pid).stdout
+    assert re.search(r"\bidentity\b", table) and NAME in table, table
 
 
 def test_renewed_files_are_read_without_a_restart(start, port, authority, tmp_path):
