@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Rules tls-plain: a sockets program under TLS 1.3 without MPA, whose peer is any program of TLS: Python's, openssl's, stunnel, curl,
-redis. Who is let in and by which alert the others go, how a stream ends, and that the wire shows nothing. RFC 8446 6, RFC 7301 3.2."""
+"""Rules tls-plain: a sockets program under TLS 1.3 without MPA, whose peer here is Python's library (test_tls_others.py has more).
+Who is let in and by which alert the others go, how a stream ends, and that the wire shows nothing. RFC 8446 6, RFC 7301 3.2."""
 
 import collections
 import contextlib
-import shutil
 import socket
 import ssl
 import subprocess
@@ -12,10 +11,11 @@ import sys
 
 import pytest
 from test_tls import run_anywarp
-from test_tls_sockets import ANSWER, CLIENT, HEAD, NAME, SECONDS_MAX, SECRET, SERVER, Tap, command, end_well
+from test_tls_sockets import ANSWER, AT_ONCE, CLIENT, HEAD, LIBRARY, NAME, SECONDS_MAX, SECRET, Tap, command, end_well
 from test_tls_sockets import authority, ends, files, stranger  # noqa: F401
 
 import conftest
+from certificates import variables
 
 PLAIN = "tls-plain"
 ALERT, FATAL, NO_APPLICATION_PROTOCOL = 21, 2, 120  # RFC 8446 5.1 and 6
@@ -346,6 +346,32 @@ def test_a_stream_that_is_cut_is_a_reset(ends, port, files):  # noqa: F811
     server.wait_output("the stream ended without tls's close_notify")
 
 
+def test_a_reset_behind_the_end_leaves_nothing(ends, port, files):  # noqa: F811
+    """The proxy process ends with the program, though close_notify finds nobody: it has the program's standard error open until then."""
+    env = {**conftest.environment(ends.logs), **variables(files, NAME), "ANYWARP_SOCKETS_RULES": PLAIN, "ANYWARP_LOG": "error"}
+    env["LD_PRELOAD"] = " ".join(filter(None, [env.get("LD_PRELOAD"), str(LIBRARY)]))
+    server = subprocess.Popen([sys.executable, "-S", "-c", HEAD + """
+listener = socket.create_server(("127.0.0.1", port))
+print("listens", flush=True)
+conn = listener.accept()[0]
+print(conn.recv(100), flush=True)
+sys.stdin.read()
+""", str(port)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert server.stdout.readline() == b"listens\n"
+        sock = connect(port, context_of(files))
+        sock.setblocking(False)
+        with contextlib.suppress(ssl.SSLWantReadError):
+            sock.unwrap()
+        assert server.stdout.readline() == b"b''\n"
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+        socket.socket(fileno=sock.detach()).close()
+        server.communicate(timeout=SECONDS_MAX)
+    finally:
+        server.kill()
+    assert server.returncode == 0
+
+
 def test_forked_children_go_on(ends, port, files):  # noqa: F811
     script = HEAD + """
 listener = socket.create_server(("127.0.0.1", port))
@@ -441,117 +467,6 @@ for _ in range(2):
     end_well(server, client)
     assert client.output().count(f"got {ANSWER}") == 2
     assert f"connection secured by tls without mpa peer 127.0.0.1 port {port} as client certificate {NAME} resumed" in client.output()
-
-
-# --- programs that know nothing of anywarp
-
-def need(*programs):
-    missing = [name for name in programs if not shutil.which(name)]
-    if missing:
-        pytest.skip(f"not installed: {' '.join(missing)}")
-
-
-def identity(files):  # noqa: F811
-    return [str(word) for word in ("-cert", files.cert, "-key", files.key, "-CAfile", files.ca, "-verify_return_error", "-tls1_3")]
-
-
-def test_openssl_s_client(ends, port, files):  # noqa: F811
-    server = ends.server(port, files=files, rules=PLAIN)
-    client = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{port}", *identity(files), "-servername", NAME, "-quiet",
-                             "-no_ign_eof"], input=SECRET, capture_output=True, timeout=SECONDS_MAX, check=False)
-    end_well(server)
-    assert f"got {SECRET}" in server.output(), server.report() + client.stderr.decode()
-
-
-def test_openssl_s_server(ends, port, files):  # noqa: F811
-    server = conftest.program.Program(["openssl", "s_server", "-accept", f"127.0.0.1:{port}", *identity(files), "-Verify", "1", "-rev", "-naccept", "1"])
-    ends.programs.append(server)
-    server.wait_listening(port)
-    client = ends(HEAD + """
-sock = socket.create_connection(("127.0.0.1", port))
-sock.sendall(b"drawer\\n")
-told(lambda: sock.recv(100))
-""", port, files=files, rules=PLAIN)
-    end_well(client)
-    assert "got b'reward\\n'" in client.output(), client.report()
-
-
-def stunnel(ends, folder, files, *lines):  # noqa: F811
-    need("stunnel")
-    setup = folder / "stunnel.conf"
-    setup.write_text("\n".join(["foreground = yes", "pid =", f"cert = {files.cert}", f"key = {files.key}", f"CAfile = {files.ca}",
-                                "verifyChain = yes", "sslVersionMin = TLSv1.3", "[service]", *lines, ""]))
-    ends.programs.append(conftest.program.Program(["stunnel", str(setup)]))
-    return ends.programs[-1]
-
-
-def test_stunnel_as_client(ends, port, files, tmp_path):  # noqa: F811
-    """The program behind it ends its direction first, and still gets the answer."""
-    server = ends.server(port, READ_ALL, files=files, rules=PLAIN)
-    near = conftest.program.free_port()
-    stunnel(ends, tmp_path, files, "client = yes", f"accept = 127.0.0.1:{near}", f"connect = 127.0.0.1:{port}",
-            f"checkHost = {NAME}").wait_listening(near)
-    with socket.create_connection(("127.0.0.1", near), timeout=SECONDS_MAX) as sock:
-        sock.sendall(bytes(LARGE))
-        sock.shutdown(socket.SHUT_WR)
-        assert b"".join(iter(lambda: sock.recv(100), b"")) == str(LARGE).encode()
-    end_well(server)
-    assert f"got {LARGE}" in server.output()
-
-
-def test_stunnel_as_server(ends, port, files, tmp_path):  # noqa: F811
-    near = conftest.program.free_port()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        behind = listener.getsockname()[1]
-        stunnel(ends, tmp_path, files, f"accept = 127.0.0.1:{near}", f"connect = 127.0.0.1:{behind}").wait_listening(near)
-        client = ends(HEAD + f"""
-sock = socket.create_connection(("127.0.0.1", port))
-sock.sendall(bytes({LARGE}))
-sock.shutdown(socket.SHUT_WR)
-told(lambda: b"".join(iter(lambda: sock.recv(100), b"")))
-""", near, files=files, rules=PLAIN)
-        listener.settimeout(SECONDS_MAX)
-        with listener.accept()[0] as conn:
-            count = sum(map(len, iter(lambda: conn.recv(1 << 16), b"")))
-            conn.sendall(str(count).encode())
-        end_well(client)
-    assert f"got {str(LARGE).encode()}" in client.output(), client.report()
-
-
-def test_curl(ends, port, files, tmp_path):  # noqa: F811
-    need("curl")
-    (tmp_path / "page").write_bytes(bytes(LARGE))
-    script = f"""
-import functools, http.server, sys
-class Handler(http.server.SimpleHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), functools.partial(Handler, directory={str(tmp_path)!r}))
-server.serve_forever()
-"""
-    ends.server(port, script, files=files, rules=PLAIN)
-    for _ in range(2):
-        got = subprocess.run(["curl", "-sS", "--fail", "--cacert", files.ca, "--cert", files.cert, "--key", files.key, "--resolve",
-                              f"{NAME}:{port}:127.0.0.1", f"https://{NAME}:{port}/page", f"https://{NAME}:{port}/page"],
-                             capture_output=True, timeout=SECONDS_MAX, check=False)
-        assert len(got.stdout) == 2 * LARGE, got.stderr
-
-
-@pytest.mark.parametrize("protected", ["server", "client"])
-def test_redis(ends, port, files, tmp_path, protected):  # noqa: F811
-    """Redis' own TLS at one end, and none at the other."""
-    need("redis-server", "redis-cli")
-    own = ["--tls", "--cert", str(files.cert), "--key", str(files.key), "--cacert", str(files.ca), "--sni", NAME]
-    theirs = ["--port", "0", "--tls-port", str(port), "--tls-cert-file", str(files.cert), "--tls-key-file", str(files.key), "--tls-ca-cert-file",
-              str(files.ca)]
-    under = [str(word) for word in (conftest.BUILD / "bin" / "anywarp", *command(files, "--tls-name", NAME, "--rule", f"{PLAIN} port={port}"), "--")]
-    serves, asks = protected == "server", protected == "client"
-    line = ["redis-server", "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path), *(["--port", str(port)] if serves else theirs)]
-    server = conftest.program.Program((under if serves else []) + line, conftest.environment(ends.logs))
-    ends.programs.append(server)
-    server.wait_listening(port)
-    done = subprocess.run((under if asks else []) + ["redis-cli", "-h", "127.0.0.1", "-p", str(port), *([] if asks else own), "incrby", "x", "41"],
-                          capture_output=True, text=True, timeout=SECONDS_MAX, check=False, env=conftest.environment(ends.logs))
-    assert done.stdout.strip().endswith("41"), done.stderr + server.report()
 
 
 # --- the command and the settings

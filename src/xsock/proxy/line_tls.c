@@ -317,7 +317,8 @@ static size_t look_at_queue(struct line_tls *t)
 {
 	int queued = 0;
 
-	if (poll_tcp(t, 0) & POLLERR)
+	/* Of a connection that was reset the kernel counts on what is left, which goes nowhere. */
+	if (poll_tcp(t, 0) & ENDS)
 		return 0;
 	(void)ioctl(t->tcp, SIOCOUTQ, &queued);
 	if (queued != t->queued)
@@ -343,6 +344,8 @@ static size_t session_owed(struct aw_line *line)
 		return 0;
 	if (t->fin_sent)
 		return look_at_queue(t);
+	if (t->secured && poll_tcp(t, 0) & ENDS)
+		return 0;
 	return !t->secured || aw_tls_has_output(t->tls);
 }
 
