@@ -23,7 +23,6 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -104,26 +103,26 @@ static void discard(struct aw_conn *c)
 }
 
 /*
- * From here on events can run, but none before *out is written, because they need the lock. Over loopback TCP's handshake is over
- * when connect returns, and the Request leaves here, once the socket is watched: the Reply comes soon, and the progress thread then
- * finds the lock free.
+ * Over loopback TCP's handshake is over when connect returns, and the Request leaves here, before the socket is watched. No event
+ * can run before *out is written; none is kept waiting by a lock, though the Reply may be here before the Request's send returns.
  */
-static int begin(struct aw_conn *c, uint32_t events, uint32_t deadline_ms, struct aw_conn **out)
+static int begin(struct aw_conn *c, uint32_t deadline_ms, struct aw_conn **out)
 {
+	uint32_t events;
 	int err;
 
 	aw_lock(&c->lock);
-	err = aw_watch_add(&c->watch, c->fd, events, aw_conn_on_watch, release);
+	err = aw_watch_add(&c->watch, c->fd, 0, aw_conn_on_watch, release);
 	if (!err) {
-		aw_watch_deadline(&c->watch, deadline_ms);
 		if (c->state == AW_CONN_WAITING)
 			aw_order_wait(c);
 		*out = c;
 		if (c->state == AW_CONN_CONNECTING)
 			aw_conn_send_early(c);
 	}
+	events = aw_conn_waits[c->state].events;
 	aw_unlock(&c->lock);
-	return err;
+	return err ? err : aw_watch_begin(&c->watch, events, deadline_ms);
 }
 
 /*
@@ -180,6 +179,8 @@ static int connect_now(struct aw_conn *c, struct aw_conn **out)
 	c->state = AW_CONN_CONNECTING;
 	if (!c->info.given) {
 		aw_order_lead(c);
+		/* This end has to speak first, and what it says carries the last ACK of TCP's handshake: the peer wakes once. */
+		set_option(c->fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1);
 		if (aw_connect_now(c->fd, peer, aw_addr_len(peer)) != 0 && errno != EINPROGRESS) {
 			err = errno;
 			aw_log(AW_LOG_INFO, "connection failed peer %s cause %s",
@@ -187,7 +188,7 @@ static int connect_now(struct aw_conn *c, struct aw_conn **out)
 			return err;
 		}
 	}
-	return begin(c, EPOLLIN, aw_bounds.startup_ms, out);
+	return begin(c, aw_bounds.startup_ms, out);
 }
 
 int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void *arg,
@@ -220,7 +221,7 @@ int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void 
 	/* A second try takes its place at once: what it replaces has had its turn. */
 	if (!c->info.given && !ask->again && aw_order_is_led(c)) {
 		c->state = AW_CONN_WAITING;
-		err = begin(c, 0, AW_ATTEMPT_WAIT_MS, out);
+		err = begin(c, AW_ATTEMPT_WAIT_MS, out);
 	} else {
 		err = connect_now(c, out);
 	}
@@ -266,7 +267,7 @@ int aw_conn_respond(const struct aw_conn_socket *socket, const struct aw_mpa_loc
 	c->local.host = c->local.host && is_near(c);
 	c->state = c->want.mode == AW_TLS_OFF ? AW_CONN_AWAIT_REQUEST : AW_CONN_AWAIT_FIRST;
 	if (!err)
-		err = begin(c, EPOLLIN | EPOLLRDHUP, aw_bounds.startup_ms, out);
+		err = begin(c, aw_bounds.startup_ms, out);
 	if (err)
 		discard(c);
 	return err;

@@ -327,7 +327,6 @@ void aw_conn_send_early(struct aw_conn *c)
 		if (io == AW_FRAME_DONE)
 			aw_conn_enter(c, AW_CONN_AWAIT_REPLY);
 	}
-	aw_watch_events(&c->watch, aw_conn_waits[c->state].events);
 }
 
 /* True when the handshake is done. */

@@ -216,6 +216,27 @@ static void list(struct aw_watch *w, uint64_t us) AW_REQUIRES(timer_lock)
 		TAILQ_INSERT_HEAD(among, w, timer);
 }
 
+/* if_first: what was set before stays. */
+static void set_deadline(struct aw_watch *w, uint64_t us, bool if_first)
+{
+	bool earlier = false;
+
+	aw_lock(&timer_lock);
+	if (!w->timed || !if_first) {
+		w->timed = true;
+		unlist(w);
+		if (us > 0 && !w->ended) {
+			list(w, us);
+			earlier = wakes_ns == 0 || w->deadline_ns < wakes_ns;
+		}
+		if (earlier)
+			wakes_ns = w->deadline_ns;
+	}
+	aw_unlock(&timer_lock);
+	if (earlier && !aw_engine_is_self())
+		aw_engine_kick();
+}
+
 void aw_watch_deadline(struct aw_watch *w, uint32_t ms)
 {
 	aw_watch_deadline_us(w, (uint64_t)ms * MS_US);
@@ -223,19 +244,29 @@ void aw_watch_deadline(struct aw_watch *w, uint32_t ms)
 
 void aw_watch_deadline_us(struct aw_watch *w, uint64_t us)
 {
-	bool earlier = false;
+	set_deadline(w, us, false);
+}
 
-	aw_lock(&timer_lock);
-	unlist(w);
-	if (us > 0 && !w->ended) {
-		list(w, us);
-		earlier = wakes_ns == 0 || w->deadline_ns < wakes_ns;
-		if (earlier)
-			wakes_ns = w->deadline_ns;
+/* No handler can run before epoll_ctl, whose event may come at once. */
+int aw_watch_begin(struct aw_watch *w, uint32_t events, uint32_t ms)
+{
+	uint32_t handle = w->handle;
+	struct aw_watch *held = aw_table_get(&table, handle);
+	int err = 0;
+
+	assert(held == w);
+	if (events) {
+		atomic_store_explicit(&w->events, events, memory_order_relaxed);
+		err = control(EPOLL_CTL_ADD, w, events);
 	}
-	aw_unlock(&timer_lock);
-	if (earlier && !aw_engine_is_self())
-		aw_engine_kick();
+	if (!err)
+		set_deadline(held, (uint64_t)ms * MS_US, true);
+	aw_table_put(&table, handle);
+	if (err) {
+		aw_table_withdraw_wait(&table, handle);
+		aw_table_cancel(&table, handle);
+	}
+	return err;
 }
 
 void aw_watch_after(struct aw_after *after)

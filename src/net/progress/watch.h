@@ -26,6 +26,7 @@ struct aw_watch {
 	_Atomic uint32_t events; /* for which fd is in the thread's epoll set; 0: it is not there */
 	/* guarded by the timer lock */
 	bool ended; /* removed: takes no deadline any more */
+	bool timed; /* has had a deadline, or was told that it has none */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
 	struct timer_list *timers; /* the list it is in, while it has a deadline */
 	TAILQ_ENTRY(aw_watch) timer;
@@ -40,7 +41,14 @@ int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		 void (*release)(struct aw_watch *w));
 
 /*
- * The same for an fd that its last watch has passed on (aw_watch_pass_fd): it stays in the epoll set, so that the two
+ * Begins to watch the fd of a watch that was added with no events, and sets its deadline unless it has had one. The caller holds
+ * no lock that the handler wants: that may run, and end the watch, before this returns, so the caller uses the watch no more.
+ * On failure, which is epoll_ctl's, the watch is none any more, and was not released.
+ */
+int aw_watch_begin(struct aw_watch *w, uint32_t events, uint32_t ms);
+
+/*
+ * The same as aw_watch_add for an fd that its last watch has passed on (aw_watch_pass_fd): it stays in the epoll set, so that the two
  * owners make one system call and miss no event. On failure the fd is still passed on.
  */
 int aw_watch_add_passed(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Watches that are added without events, and begin once their owner holds no lock.
+#include "net/progress/watch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "../lib/until.h"
+#include "net/progress/engine.h"
+
+struct probe {
+	struct aw_watch watch; /* first */
+	_Atomic uint32_t calls, events, released;
+	_Atomic bool remove_self;
+};
+
+static void on_watch(struct aw_watch *w, uint32_t events)
+{
+	struct probe *p = (struct probe *)w;
+
+	if (p->remove_self)
+		aw_watch_remove(w);
+	else
+		aw_watch_events(w, 0);
+	p->events |= events;
+	p->calls++;
+}
+
+static void on_release(struct aw_watch *w)
+{
+	((struct probe *)w)->released++;
+}
+
+static int setup(void **state)
+{
+	*state = calloc(1, sizeof(struct probe));
+	return aw_engine_get();
+}
+
+static int teardown(void **state)
+{
+	aw_engine_put();
+	free(*state);
+	return 0;
+}
+
+static void await(_Atomic uint32_t *value, uint32_t at_least)
+{
+	until(*value >= at_least);
+}
+
+static int readable_fd(void)
+{
+	return eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+/* The handler has run when the call returns, or runs then: either way the watch is its own. */
+static void watch_begin__handler_may_end_the_watch(void **state)
+{
+	struct probe *p = *state;
+	int fd = readable_fd();
+
+	p->remove_self = true;
+	assert_int_equal(aw_watch_add(&p->watch, fd, 0, on_watch, on_release), 0);
+	assert_int_equal(aw_watch_begin(&p->watch, EPOLLIN, 10000), 0);
+	await(&p->calls, 1);
+	await(&p->released, 1);
+	assert_int_equal(p->events, EPOLLIN);
+	close(fd);
+}
+
+/* A handler that ran before has set it. */
+static void watch_begin__first_deadline_stays(void **state)
+{
+	struct probe *p = *state;
+
+	assert_int_equal(aw_watch_add(&p->watch, -1, 0, on_watch, on_release), 0);
+	aw_watch_deadline(&p->watch, 1);
+	assert_int_equal(aw_watch_begin(&p->watch, 0, 3600000), 0);
+	await(&p->calls, 1);
+	assert_int_equal(p->events, AW_WATCH_TIMEOUT);
+	aw_watch_remove_wait(&p->watch);
+}
+
+static void watch_begin__deadline_fires(void **state)
+{
+	struct probe *p = *state;
+
+	assert_int_equal(aw_watch_add(&p->watch, -1, 0, on_watch, on_release), 0);
+	assert_int_equal(aw_watch_begin(&p->watch, 0, 1), 0);
+	await(&p->calls, 1);
+	aw_watch_remove_wait(&p->watch);
+}
+
+static void watch_begin__bad_fd(void **state)
+{
+	struct probe *p = *state;
+	int fd = readable_fd();
+
+	assert_int_equal(aw_watch_add(&p->watch, 1000000, 0, on_watch, on_release), 0);
+	assert_int_equal(aw_watch_begin(&p->watch, EPOLLIN, 1), EBADF);
+	assert_int_equal(p->released, 0);
+	assert_int_equal(aw_watch_add(&p->watch, fd, EPOLLIN, on_watch, on_release), 0);
+	await(&p->calls, 1);
+	assert_int_equal(p->events, EPOLLIN);
+	aw_watch_remove_wait(&p->watch);
+	assert_int_equal(p->released, 1);
+	close(fd);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(watch_begin__handler_may_end_the_watch),
+		TEST(watch_begin__first_deadline_stays),
+		TEST(watch_begin__deadline_fires),
+		TEST(watch_begin__bad_fd),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
