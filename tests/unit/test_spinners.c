@@ -16,6 +16,9 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static int cpus = AW_SPIN_CPUS_MAX; /* of this process, as the library is told */
 
@@ -27,6 +30,14 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 	for (int i = 0; i < cpus; i++)
 		CPU_SET_S((size_t)i, size, set);
 	return 0;
+}
+
+static _Atomic uint32_t yields;
+
+int sched_yield(void)
+{
+	yields++;
+	return (int)syscall(SYS_sched_yield);
 }
 
 /* The CQ that the spinning thread polls: no QP uses it. */
@@ -178,11 +189,32 @@ static void spinners__is_for_few_cpus(void **state)
 	assert_int_equal(aw_serving_spinners()->turns, 0);
 }
 
+/* The thread of the peer may wait for this CPU; the progress thread, while it serves the QP, needs no such help. */
+static void spinners__give_their_cpu_away(void **state)
+{
+	struct pair *p = *state;
+	struct aw_cq_entry entry;
+
+	pair_stop_progress();
+	yields = 0;
+	for (uint32_t i = 0; i < 2 * AW_YIELD_POLLS; i++)
+		assert_int_equal(aw_cq_poll(&p->a.cq, &entry, 1), 0);
+	assert_int_equal(yields, 0);
+	pthread_mutex_lock(&p->a.qp->lock);
+	uqp_leave_to_pollers(p->a.qp);
+	pthread_mutex_unlock(&p->a.qp->lock);
+	for (uint32_t i = 0; i < 2 * AW_YIELD_POLLS; i++)
+		assert_int_equal(aw_cq_poll(&p->a.cq, &entry, 1), 0);
+	assert_int_equal(p->a.cq.over_memory, 0);
+	assert_int_equal(yields, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(spinners__is_for_few_cpus, setup_many_cpus,
 						teardown),
+		cmocka_unit_test_setup_teardown(spinners__give_their_cpu_away, setup, teardown),
 		cmocka_unit_test_setup_teardown(spinners__receives_for_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(spinners__ends_with_the_spinning, setup, teardown),
 		cmocka_unit_test_setup_teardown(spinners__ends_where_nothing_comes, setup,

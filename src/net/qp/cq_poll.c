@@ -104,7 +104,7 @@ static bool sleeps_soon(struct aw_cq *cq)
 /* A thread has served QPs, and found: */
 struct served {
 	bool full; /* one has more to send than its socket takes */
-	bool memory; /* the streams of some go through memory */
+	bool polled; /* nobody else serves some: they are left to pollers, or their streams go through memory */
 };
 
 static void serve_qps(struct aw_cq *cq, struct served *served) AW_REQUIRES(cq->qps_lock)
@@ -127,7 +127,8 @@ static void serve_qps(struct aw_cq *cq, struct served *served) AW_REQUIRES(cq->q
 			full |= poll_socket(cq->qps[i]);
 	}
 	served->full |= full;
-	served->memory |= atomic_load_explicit(&cq->over_memory, memory_order_relaxed) > 0;
+	served->polled |= atomic_load_explicit(&cq->qps_away, memory_order_relaxed) > 0 ||
+			  atomic_load_explicit(&cq->over_memory, memory_order_relaxed) > 0;
 }
 
 static void serve_feed(struct aw_cq *feed, struct served *served)
@@ -142,7 +143,7 @@ static void serve_feed(struct aw_cq *feed, struct served *served)
 /* One thread at a time serves; another that polls the same CQ meanwhile just finds it empty. */
 static void serve(struct aw_cq *cq, struct served *served)
 {
-	*served = (struct served){ .memory = false };
+	*served = (struct served){ .polled = false };
 	if (sleeps_soon(cq))
 		return;
 	aw_activity_count(&cq->pollers.turns, 1);
@@ -205,7 +206,8 @@ static bool spin(void)
 
 /*
  * The poll found nothing, after it served the CQ's QPs. Where one of them has more to send than there is room for, nothing
- * happens before the peer takes bytes, and the peer may be waiting for this very CPU. True when the thread gave its CPU
+ * happens before the peer takes bytes, and the peer may be waiting for this very CPU; so may one that has bytes to send, where
+ * this thread has polled for long. A progress thread that serves the QPs takes the CPU by itself. True when the thread gave its CPU
  * away: what others did meanwhile, for milliseconds perhaps, is not seen yet.
  */
 static bool poll_in_vain(struct aw_cq *cq, const struct served *served)
@@ -216,8 +218,7 @@ static bool poll_in_vain(struct aw_cq *cq, const struct served *served)
 	set_vain(cq, vain);
 	if (vain >= AW_SPIN_POLLS)
 		full |= spin();
-	/* A poll of memory makes no system call, at which the kernel could run the peer's thread. */
-	if (!full && (vain % AW_YIELD_POLLS != 0 || !served->memory))
+	if (!full && (vain % AW_YIELD_POLLS != 0 || !served->polled))
 		return false;
 	sched_yield();
 	return true;
