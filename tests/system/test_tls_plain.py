@@ -249,7 +249,7 @@ def test_two_ends(ends, port, files):  # noqa: F811
 
 
 @pytest.mark.parametrize("servers, clients, told", [
-    ("on", PLAIN, ("the client speaks tls without mpa", "the peer wants one by name, and tls-plain names none")),
+    ("on", PLAIN, ("the client asks for another protocol inside tls, or for none", "the peer wants one by name, and tls-plain names none")),
     (PLAIN, "on", ("the client wants mpa under tls", "the peer speaks tls without mpa")),
 ])
 def test_ends_of_different_rules(ends, port, files, servers, clients, told):  # noqa: F811

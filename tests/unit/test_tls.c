@@ -389,7 +389,7 @@ static void handshake__without_mpa_at_both_ends(void **state)
 		const char *cause;
 	} rows[] = {
 		{ true, true, NULL },
-		{ true, false, "the client speaks tls without mpa" },
+		{ true, false, "the client asks for another protocol inside tls, or for none" },
 		{ false, true, "the client wants mpa under tls" },
 	};
 
