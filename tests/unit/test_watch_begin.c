@@ -72,7 +72,7 @@ static void watch_begin__handler_may_end_the_watch(void **state)
 
 	p->remove_self = true;
 	assert_int_equal(aw_watch_add(&p->watch, fd, 0, on_watch, on_release), 0);
-	assert_int_equal(aw_watch_begin(&p->watch, EPOLLIN, 10000), 0);
+	assert_int_equal(aw_watch_begin(&p->watch, p->watch.fd, EPOLLIN, 10000), 0);
 	await(&p->calls, 1);
 	await(&p->released, 1);
 	assert_int_equal(p->events, EPOLLIN);
@@ -86,7 +86,7 @@ static void watch_begin__first_deadline_stays(void **state)
 
 	assert_int_equal(aw_watch_add(&p->watch, -1, 0, on_watch, on_release), 0);
 	aw_watch_deadline(&p->watch, 1);
-	assert_int_equal(aw_watch_begin(&p->watch, 0, 3600000), 0);
+	assert_int_equal(aw_watch_begin(&p->watch, p->watch.fd, 0, 3600000), 0);
 	await(&p->calls, 1);
 	assert_int_equal(p->events, AW_WATCH_TIMEOUT);
 	aw_watch_remove_wait(&p->watch);
@@ -97,7 +97,7 @@ static void watch_begin__deadline_fires(void **state)
 	struct probe *p = *state;
 
 	assert_int_equal(aw_watch_add(&p->watch, -1, 0, on_watch, on_release), 0);
-	assert_int_equal(aw_watch_begin(&p->watch, 0, 1), 0);
+	assert_int_equal(aw_watch_begin(&p->watch, p->watch.fd, 0, 1), 0);
 	await(&p->calls, 1);
 	aw_watch_remove_wait(&p->watch);
 }
@@ -108,7 +108,7 @@ static void watch_begin__bad_fd(void **state)
 	int fd = readable_fd();
 
 	assert_int_equal(aw_watch_add(&p->watch, 1000000, 0, on_watch, on_release), 0);
-	assert_int_equal(aw_watch_begin(&p->watch, EPOLLIN, 1), EBADF);
+	assert_int_equal(aw_watch_begin(&p->watch, p->watch.fd, EPOLLIN, 1), EBADF);
 	assert_int_equal(p->released, 0);
 	assert_int_equal(aw_watch_add(&p->watch, fd, EPOLLIN, on_watch, on_release), 0);
 	await(&p->calls, 1);

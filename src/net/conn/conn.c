@@ -109,10 +109,10 @@ static void discard(struct aw_conn *c)
 static int begin(struct aw_conn *c, uint32_t deadline_ms, struct aw_conn **out)
 {
 	uint32_t events;
-	int err;
+	int fd = c->fd, err;
 
 	aw_lock(&c->lock);
-	err = aw_watch_add(&c->watch, c->fd, 0, aw_conn_on_watch, release);
+	err = aw_watch_add(&c->watch, fd, 0, aw_conn_on_watch, release);
 	if (!err) {
 		if (c->state == AW_CONN_WAITING)
 			aw_order_wait(c);
@@ -122,7 +122,7 @@ static int begin(struct aw_conn *c, uint32_t deadline_ms, struct aw_conn **out)
 	}
 	events = aw_conn_waits[c->state].events;
 	aw_unlock(&c->lock);
-	return err ? err : aw_watch_begin(&c->watch, events, deadline_ms);
+	return err ? err : aw_watch_begin(&c->watch, fd, events, deadline_ms);
 }
 
 /*

@@ -58,11 +58,16 @@ uint64_t aw_watch_key(const struct aw_watch *w)
 	return (uint64_t)w->serial << 32 | w->handle;
 }
 
-static int control(int op, const struct aw_watch *w, uint32_t events)
+static int control_fd(int op, int fd, const struct aw_watch *w, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.u64 = aw_watch_key(w) };
 
-	return epoll_ctl(aw_engine_epfd(), op, w->fd, &ev) == 0 ? 0 : errno;
+	return epoll_ctl(aw_engine_epfd(), op, fd, &ev) == 0 ? 0 : errno;
+}
+
+static int control(int op, const struct aw_watch *w, uint32_t events)
+{
+	return control_fd(op, w->fd, w, events);
 }
 
 static void init(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
@@ -248,7 +253,7 @@ void aw_watch_deadline_us(struct aw_watch *w, uint64_t us)
 }
 
 /* No handler can run before epoll_ctl, whose event may come at once. */
-int aw_watch_begin(struct aw_watch *w, uint32_t events, uint32_t ms)
+int aw_watch_begin(struct aw_watch *w, int fd, uint32_t events, uint32_t ms)
 {
 	uint32_t handle = w->handle;
 	struct aw_watch *held = aw_table_get(&table, handle);
@@ -257,7 +262,7 @@ int aw_watch_begin(struct aw_watch *w, uint32_t events, uint32_t ms)
 	assert(held == w);
 	if (events) {
 		atomic_store_explicit(&w->events, events, memory_order_relaxed);
-		err = control(EPOLL_CTL_ADD, w, events);
+		err = control_fd(EPOLL_CTL_ADD, fd, w, events);
 	}
 	if (!err)
 		set_deadline(held, (uint64_t)ms * MS_US, true);

@@ -41,11 +41,12 @@ int aw_watch_add(struct aw_watch *w, int fd, uint32_t events, aw_watch_fn *fn,
 		 void (*release)(struct aw_watch *w));
 
 /*
- * Begins to watch the fd of a watch that was added with no events, and sets its deadline unless it has had one. The caller holds
- * no lock that the handler wants: that may run, and end the watch, before this returns, so the caller uses the watch no more.
+ * Begins to watch fd, which the watch was added with, without events, and sets its deadline unless it has had one. The caller
+ * holds no lock that the handler wants: that may run, give the fd away, and end the watch before this returns, so the caller
+ * uses the watch no more.
  * On failure, which is epoll_ctl's, the watch is none any more, and was not released.
  */
-int aw_watch_begin(struct aw_watch *w, uint32_t events, uint32_t ms);
+int aw_watch_begin(struct aw_watch *w, int fd, uint32_t events, uint32_t ms);
 
 /*
  * The same as aw_watch_add for an fd that its last watch has passed on (aw_watch_pass_fd): it stays in the epoll set, so that the two
