@@ -152,6 +152,39 @@ static void guard__unwatched(void **state)
 	assert_int_equal(run(each_copy), 0);
 }
 
+/* After so many looks the program's handler is in the place of ours; -1: it never is. */
+static int looks_until_replaced = -1;
+
+bool __real_aw_fault_is_caught(void);
+bool __wrap_aw_fault_is_caught(void);
+
+bool __wrap_aw_fault_is_caught(void)
+{
+	if (looks_until_replaced < 0)
+		return __real_aw_fault_is_caught();
+	return looks_until_replaced > 0 && looks_until_replaced-- > 0;
+}
+
+static void folds_meanwhile(void)
+{
+	memory = own + page;
+	memset(memory, 7, page);
+	for (int looks = 0; looks < 4; looks++) {
+		uint32_t crc = 1;
+
+		looks_until_replaced = looks;
+		REQUIRE(aw_guard_gather_folding(own, memory, page, &crc));
+		REQUIRE(crc == crc32c_update(1, memory, page));
+	}
+}
+
+/* The program installs a handler while a copy is made. */
+static void guard__replaced_meanwhile(void **state)
+{
+	(void)state;
+	assert_int_equal(run(folds_meanwhile), 0);
+}
+
 static void *deaf(void *arg)
 {
 	sigset_t all;
@@ -452,6 +485,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(guard__gone),
 		cmocka_unit_test(guard__unwatched),
+		cmocka_unit_test(guard__replaced_meanwhile),
 		cmocka_unit_test(guard__signals_blocked),
 		cmocka_unit_test(fault__comes_to_the_program),
 		cmocka_unit_test(fault__many_handlers),

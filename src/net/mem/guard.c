@@ -130,19 +130,15 @@ bool aw_guard_gather(uint8_t *dst, const uint8_t *at, size_t len)
 	return gather(copy, &(struct step){ .dst = dst, .src = at, .len = len });
 }
 
+/* Asked once: another thread, or a handler of the program's, may change the answer meanwhile. */
 bool aw_guard_gather_folding(uint8_t *dst, const uint8_t *at, size_t len, uint32_t *crc)
 {
 	struct step step = { .dst = dst, .src = at, .len = len, .crc = *crc };
+	bool folds = len == 0 || aw_fault_is_caught();
 
-	if (len > 0 && !aw_fault_is_caught()) {
-		if (!aw_guard_gather(dst, at, len))
-			return false;
-		*crc = aw_crc32c(*crc, dst, len);
-		return true;
-	}
-	if (!gather(copy_folding, &step))
+	if (len > 0 && !(folds ? run(copy_folding, &step, at, len) : gather_by_kernel(&step)))
 		return false;
-	*crc = step.crc;
+	*crc = folds ? step.crc : aw_crc32c(*crc, dst, len);
 	return true;
 }
 
