@@ -265,6 +265,7 @@ def fan(form):
                     "peers": peers}
             series = (tcp("tcp", "bandwidth", op="send", **keys),
                       verbs("send", "tcp", "bandwidth", op="send", **keys),
+                      verbs("send-event", "tcp", "bandwidth", op="send", mode="event", **keys),
                       verbs("write", "tcp", "bandwidth", op="write", **keys))
             points.append(Point(f"fan-{way}", "loopback", peers, series, PAIR_SECONDS))
     return points
