@@ -68,6 +68,9 @@ struct aw_fork_handlers {
 /* A fork that is under way in another thread does not call the handlers any more. handlers stays the caller's. */
 void aw_fork_register(enum aw_fork_rank rank, const struct aw_fork_handlers *handlers);
 
+/* Of fork_bare.c alone, in the child of a fork: makes anew the locks that a thread of the parent's may have held. */
+void aw_fork_renew(void);
+
 extern uint32_t aw_fork_generation_now; /* for aw_fork_generation alone */
 
 /*

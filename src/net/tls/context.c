@@ -241,14 +241,23 @@ SSL_CTX *aw_tls_context_get(void)
 		return NULL;
 	aw_lock(&lock);
 	renew(aw_tls_settings());
-	if (aw_openssl.SSL_CTX_up_ref(current) == 1)
+	if (current && aw_openssl.SSL_CTX_up_ref(current) == 1)
 		ctx = current;
 	aw_unlock(&lock);
 	return ctx;
 }
 
+/* Another thread may have been about to change the context: the child reads the files again. */
+static void renew_torn(void) AW_UNCHECKED
+{
+	pthread_mutex_init(&lock, NULL);
+	current = NULL;
+	memset(stamps, 0, sizeof(stamps));
+}
+
 static const struct aw_fork_handlers fork_handlers = {
 	.lock = &lock,
+	.torn = renew_torn,
 };
 
 static __attribute__((constructor)) void prepare_for_fork(void)

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "net/tls/secrets.h"
+#include "net/tls/tls_env.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@ static int open_file(const char *name, int flags)
 
 int aw_tls_keylog_begin(void)
 {
-	const char *name = secure_getenv(AW_TLS_KEYLOG_ENV);
+	const char *name = aw_tls_getenv(AW_TLS_KEYLOG_ENV);
 	int fd;
 
 	if (!name || !*name)

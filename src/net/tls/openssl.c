@@ -10,6 +10,7 @@
 #define WHY_MAX 160
 
 struct aw_openssl aw_openssl;
+aw_openssl_open_fn *aw_openssl_open = dlopen;
 
 /* A pointer to an object is no pointer to a function in C; POSIX has the two alike. */
 static bool find(void *library, const char *name, void *function, char why[WHY_MAX])
@@ -77,7 +78,7 @@ static int load_flags(void)
 bool aw_openssl_load(const char **reason)
 {
 	static char why[WHY_MAX];
-	void *library = dlopen(AW_OPENSSL_LIBRARY, load_flags());
+	void *library = aw_openssl_open(AW_OPENSSL_LIBRARY, load_flags());
 	bool found = library;
 
 	*reason = why;

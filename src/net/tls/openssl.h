@@ -90,6 +90,10 @@ struct aw_openssl {
 	AW_OPENSSL_FUNCTIONS(AW_OPENSSL_MEMBER)
 };
 
+/* dlopen(3). A library that has a dlopen of its own puts libc's here before the first call. */
+typedef void *aw_openssl_open_fn(const char *file, int flags);
+extern aw_openssl_open_fn *aw_openssl_open;
+
 /* Valid once aw_openssl_load has succeeded. */
 extern struct aw_openssl aw_openssl;
 

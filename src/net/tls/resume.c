@@ -7,6 +7,7 @@
 #include "net/base/fork.h"
 #include "ring/lock.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
@@ -144,8 +145,15 @@ unsigned int aw_tls_resume_count(void)
 	return count;
 }
 
+static void renew_torn(void) AW_UNCHECKED
+{
+	pthread_mutex_init(&lock, NULL);
+	memset(tickets, 0, sizeof(tickets));
+}
+
 static const struct aw_fork_handlers fork_handlers = {
 	.lock = &lock,
+	.torn = renew_torn,
 };
 
 static __attribute__((constructor)) void prepare_for_fork(void)

@@ -8,6 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+static char *get_variable(const char *name)
+{
+	return secure_getenv(name);
+}
+
+aw_tls_getenv_fn *aw_tls_getenv = get_variable;
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct aw_tls_settings settings;
 static bool used, wrong;
@@ -54,10 +61,10 @@ static void check_file(const char *name, const char *file)
 
 static void read_files(void)
 {
-	settings.cert = text_of(secure_getenv(AW_TLS_CERT_ENV));
-	settings.key = text_of(secure_getenv(AW_TLS_KEY_ENV));
-	settings.ca = text_of(secure_getenv(AW_TLS_CA_ENV));
-	settings.name = text_of(secure_getenv(AW_TLS_NAME_ENV));
+	settings.cert = text_of(aw_tls_getenv(AW_TLS_CERT_ENV));
+	settings.key = text_of(aw_tls_getenv(AW_TLS_KEY_ENV));
+	settings.ca = text_of(aw_tls_getenv(AW_TLS_CA_ENV));
+	settings.name = text_of(aw_tls_getenv(AW_TLS_NAME_ENV));
 	check_file(AW_TLS_CERT_ENV, settings.cert);
 	check_file(AW_TLS_KEY_ENV, settings.key);
 	check_file(AW_TLS_CA_ENV, settings.ca);
@@ -75,9 +82,12 @@ static void read_environment(void)
 		used = wrong = true;
 		return;
 	}
-	wrong = aw_setting_read(AW_SETTING_TLS, "nothing connects", &word) == AW_SETTING_WRONG;
+	wrong = aw_setting_parse(AW_SETTING_TLS, aw_tls_getenv(aw_setting_name(AW_SETTING_TLS)),
+				 &word) == AW_SETTING_WRONG;
+	if (wrong)
+		(void)aw_setting_read(AW_SETTING_TLS, "nothing connects", &word);
 	settings.mode = (enum aw_tls_mode)word;
-	settings.rules = text_of(secure_getenv(AW_TLS_RULES_ENV));
+	settings.rules = text_of(aw_tls_getenv(AW_TLS_RULES_ENV));
 	used = settings.mode != AW_TLS_OFF || settings.rules;
 	if (!wrong)
 		read_files();

@@ -22,6 +22,10 @@ struct aw_tls_settings {
 	enum aw_tls_mode mode; /* of what no rule matches */
 };
 
+/* secure_getenv(3). A library that has kept the variables as they were, since programs change theirs, puts its own here. */
+typedef char *aw_tls_getenv_fn(const char *name);
+extern aw_tls_getenv_fn *aw_tls_getenv;
+
 /* True when the user asks for TLS, for some connections at least, also where a setting is wrong. */
 bool aw_tls_is_used(void);
 

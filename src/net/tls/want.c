@@ -7,6 +7,7 @@
 #include "ring/lock.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 static aw_mutex lock = PTHREAD_MUTEX_INITIALIZER;
 static struct aw_tls_rules *current AW_GUARDED_BY(lock); /* NULL: wrong, or not read yet */
@@ -117,8 +118,16 @@ int aw_tls_refuse(const char *what)
 	return EOPNOTSUPP;
 }
 
+static void renew_torn(void) AW_UNCHECKED
+{
+	pthread_mutex_init(&lock, NULL);
+	current = NULL;
+	tried = false;
+}
+
 static const struct aw_fork_handlers fork_handlers = {
 	.lock = &lock,
+	.torn = renew_torn,
 };
 
 static __attribute__((constructor)) void prepare_for_fork(void)
