@@ -16,7 +16,7 @@ static const struct {
 	[AW_SETTING_LOG] = { "ANYWARP_LOG", "error warn info debug", 0 },
 	[AW_SETTING_PERSONA] = { "ANYWARP_PERSONA", "iwarp roce", 0 },
 	[AW_SETTING_HOST_PATH] = { "ANYWARP_HOST_PATH", "auto on off", 0 },
-	[AW_SETTING_RECORD] = { "ANYWARP_SOCKETS_RECORD", "on off", 0 },
+	[AW_SETTING_RECORD] = { "ANYWARP_SOCKETS_RECORD", "on off tls", 0 },
 	[AW_SETTING_PAIR_MS] = { "ANYWARP_SOCKETS_PAIR_MS", NULL, 60000 },
 	[AW_SETTING_VARY] = { "ANYWARP_VARY", NULL, 4294967295 },
 	[AW_SETTING_TLS] = { "ANYWARP_TLS", "off require offer", 0 },

@@ -2,7 +2,7 @@
 """Each test runs in three modes: 'plain' (the kernel's TCP alone, which proves the test), 'pass'
 (libanywarp-sockets.so loaded, every socket left to TCP) and 'iwarp' (each connection over iWARP: a record
 beside the program's own TCP socket); some in 'auto' as well, and the contract in 'proxy', where the proxy carries all, and in 'tls' and 'tls_plain',
-where it does so under TLS, with iWARP and without.
+where it does so under TLS, with iWARP and without, and in 'tls_record', where records have TLS.
 ctest sets ANYWARP_BUILD, and for a sanitizer build ANYWARP_SAN and ANYWARP_PRELOAD (its run-time
 library)."""
 
@@ -32,11 +32,11 @@ if "ANYWARP_BUILD" not in os.environ:
 BUILD = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve()
 SANITIZER = os.environ.get("ANYWARP_SAN", "")
 SOCKETS = BUILD / "lib" / "libanywarp-sockets.so"
-RULES = {"pass": "off", "iwarp": "on", "auto": "auto", "pair": "auto", "proxy": "on", "tls": "on", "tls_plain": "tls-plain"}
+RULES = {"pass": "off", "iwarp": "on", "auto": "auto", "pair": "auto", "proxy": "on", "tls": "on", "tls_plain": "tls-plain", "tls_record": "on"}
 # The kernel alone has nothing for a sanitizer.
 ALL_MODES = [mode for mode in (*([] if SANITIZER else ["plain"]), *RULES)
-             if mode in os.environ.get("ANYWARP_MODES", "plain pass iwarp auto pair proxy tls tls_plain").split()]
-MODES_AND_AUTO = [mode for mode in ALL_MODES if mode not in ("pair", "proxy", "tls", "tls_plain")]
+             if mode in os.environ.get("ANYWARP_MODES", "plain pass iwarp auto pair proxy tls tls_plain tls_record").split()]
+MODES_AND_AUTO = [mode for mode in ALL_MODES if mode not in ("pair", "proxy", "tls", "tls_plain", "tls_record")]
 MODES = [mode for mode in MODES_AND_AUTO if mode != "auto"]
 
 
@@ -80,7 +80,9 @@ class Mode:
             env["ANYWARP_SOCKETS_RULES"] = self.rules
         if self.name == "proxy":
             env["ANYWARP_SOCKETS_RECORD"] = "off"
-        if self.name in ("tls", "tls_plain"):
+        if self.name == "tls_record":
+            env["ANYWARP_SOCKETS_RECORD"] = "tls"
+        if self.name in ("tls", "tls_plain", "tls_record"):
             env.update(certificates.variables(authority(), "contract"))
         if self.name == "pair":
             env["CONTRACT_PAIR"] = "1"

@@ -181,7 +181,7 @@ WRONG = [
     ("ANYWARP_LOG", "is 'bad': it must be error, warn, info or debug"),
     ("ANYWARP_PERSONA", "is 'bad': it must be iwarp or roce"),
     ("ANYWARP_HOST_PATH", "is 'bad': it must be auto, on or off"),
-    ("ANYWARP_SOCKETS_RECORD", "is 'bad': it must be on or off"),
+    ("ANYWARP_SOCKETS_RECORD", "is 'bad': it must be on, off or tls"),
     ("ANYWARP_SOCKETS_PAIR_MS", "is 'bad': it must be a number from 0 to 60000"),
     ("ANYWARP_VARY", "is 'bad': it must be a number from 0 to 4294967295"),
     ("ANYWARP_TLS", "is 'bad': it must be off, require or offer"),

@@ -76,19 +76,26 @@ class Tap(Wire):
 
 
 class Ends:
-    def __init__(self, logs):
+    """record: the connections are to be records under TLS, without the proxy process."""
+
+    def __init__(self, logs, record):
         self.logs = logs
+        self.record = record
         self.programs = []
 
     def __call__(self, script, *args, files=None, rules=None, name=NAME, library=True, **env):
         """A Python program: with TLS where there are files, and without the library where library is False."""
-        whole = {**conftest.environment(self.logs), "ANYWARP_LOG": "error", **env}
+        whole = {**conftest.environment(self.logs), "ANYWARP_LOG": "error"}
         if library:
             whole["LD_PRELOAD"] = " ".join(filter(None, [whole.get("LD_PRELOAD"), str(LIBRARY)]))
-        whole.update(variables(files, name) if files else {})
+        whole.update(self.secured(files, name) if files else {})
         whole.update({"ANYWARP_SOCKETS_RULES": rules} if rules else {})
+        whole.update(env)
         self.programs.append(conftest.program.Program([sys.executable, "-S", "-c", script, *map(str, args)], env=whole))
         return self.programs[-1]
+
+    def secured(self, files, name=NAME):
+        return {**variables(files, name), "ANYWARP_SOCKETS_RECORD": "tls" if self.record else "on"}
 
     def server(self, port, script=SERVER, **how):
         started = self(script, port, **how)
@@ -103,9 +110,9 @@ class Ends:
             program.close()
 
 
-@pytest.fixture
+@pytest.fixture(params=["proxy", "record"])
 def ends(tmp_path, request):
-    opened = Ends(tmp_path)
+    opened = Ends(tmp_path, request.param == "record")
     request.node.told = opened.report
     yield opened
     opened.close()
@@ -127,6 +134,51 @@ def test_two_ends_with_right_certificates(ends, port, files, named):
         assert f"got {ANSWER}" in client.output() and f"got {SECRET}" in server.output()
         wire.join(SECONDS_MAX)
         assert [octets in wire.octets for octets in (SECRET, ANSWER, b"MPA ID Re")] == [not own, not own, False]
+
+
+OLD, NEW = {"ANYWARP_SOCKETS_RECORD": "on"}, {"ANYWARP_SOCKETS_RECORD": "tls"}
+
+
+def test_a_server_of_records_serves_a_client_of_the_proxy(ends, port, files):
+    server = ends.server(port, files=files, **NEW)
+    client = ends(CLIENT, port, files=files, **OLD)
+    end_well(server, client)
+    assert f"got {ANSWER}" in client.output() and f"got {SECRET}" in server.output()
+
+
+def test_a_client_of_records_is_told_that_the_server_has_none(ends, port, files):
+    server = ends.server(port, files=files, **OLD)
+    wire = Tap(port)
+    client = ends(CLIENT, wire.port, files=files, **NEW)
+    end_well(server, client)
+    assert "failed EPROTO" in client.output() and "got" not in server.output(), client.report() + server.report()
+    client.wait_output("the peer does not carry records under tls")
+    wire.join(SECONDS_MAX)
+    assert SECRET not in wire.octets
+
+
+FORKS = HEAD + """
+listener = socket.create_server(("127.0.0.1", port))
+conn = listener.accept()[0]
+child = os.fork()
+if child == 0:
+    listener.close()
+    conn.sendall(conn.recv(100).upper())
+    os._exit(0)
+conn.close()
+os.waitpid(child, 0)
+"""
+
+
+def test_a_child_serves_what_its_parent_has_accepted(ends, port, files):
+    """Before its first byte: the proxy process makes the handshake, also of a record."""
+    server = ends.server(port, FORKS, files=files)
+    wire = Tap(port)
+    client = ends(CLIENT, wire.port, files=files)
+    end_well(server, client)
+    assert f"got {ANSWER}" in client.output(), client.report() + server.report()
+    wire.join(SECONDS_MAX)
+    assert SECRET not in wire.octets and ANSWER not in wire.octets
 
 
 # --- who is not let in
@@ -190,7 +242,7 @@ def test_a_plain_server(ends, port, files, how):
     end_well(client)
     server.wait_exit(SECONDS_MAX)
     assert "failed EPROTO" in client.output() or "failed ECONNRESET" in client.output(), client.report()
-    client.wait_output("connection failed peer 127.0.0.1")
+    client.wait_output("has no tls connection with peer" if ends.record else "connection failed peer 127.0.0.1")
     wire.join(SECONDS_MAX)
     assert SECRET not in wire.octets and SECRET.decode() not in server.output()
 
@@ -211,11 +263,12 @@ def test_a_client_that_says_nothing(ends, port, files):
     server = ends.server(port, files=files)
     with socket.create_connection(("127.0.0.1", port)) as client:
         end_well(server)
-        server.wait_output("connection refused peer 127.0.0.1 port")
-        assert "cause no tls handshake within 10 s" in server.output() and "failed EPROTO" in server.output()
+        told = "no end of the tls handshake within 10 s" if ends.record else "cause no tls handshake within 10 s"
+        server.wait_output(told)
+        assert "has no tls connection with peer 127.0.0.1 port" in server.output() and "failed EPROTO" in server.output()
         client.settimeout(SECONDS_MAX)
-        with pytest.raises(ConnectionResetError):
-            client.recv(1)
+        with contextlib.nullcontext() if ends.record else pytest.raises(ConnectionResetError):
+            assert client.recv(1) == b""
 
 
 @pytest.mark.parametrize("ending", ["reset", "fin"])
@@ -343,7 +396,7 @@ def test_what_cannot_have_tls_is_refused(ends, port, files, case):
 
 def run_vforked(ends, port, how, files):
     argv = [conftest.BUILD / "tests" / "vforked", how, port]
-    env = {**conftest.environment(ends.logs), **(variables(files, NAME) if files else {"ANYWARP_SOCKETS_RULES": "auto"})}
+    env = {**conftest.environment(ends.logs), **(ends.secured(files) if files else {"ANYWARP_SOCKETS_RULES": "auto"})}
     env["LD_PRELOAD"] = " ".join(filter(None, [env.get("LD_PRELOAD"), str(LIBRARY)]))
     ends.programs.append(conftest.program.Program([str(word) for word in argv], env=env))
     return ends.programs[-1]
@@ -378,7 +431,7 @@ def inetd(ends, port, files, client):
     with socket.create_server(("127.0.0.1", port)) as listener:
         started = ends(client["script"], port, **client["how"])
         conn = listener.accept()[0]
-        env = {**conftest.environment(ends.logs), **variables(files, NAME)}
+        env = {**conftest.environment(ends.logs), **ends.secured(files)}
         env["LD_PRELOAD"] = " ".join(filter(None, [env.get("LD_PRELOAD"), str(LIBRARY)]))
         served = subprocess.run([sys.executable, "-S", "-c", script], stdin=conn, env=env, capture_output=True, text=True,
                                 timeout=SECONDS_MAX, check=False)
@@ -427,6 +480,15 @@ def test_rules_for_tls_start_nothing(files, word):
     done = subprocess.run(["echo", "ran"], env=env, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (125, "")
     assert "ANYWARP_TLS_RULES must be unset for a sockets program" in done.stderr
+
+
+@pytest.mark.skipif(bool(conftest.SANITIZER), reason="the sanitizer's library has to come first")
+@pytest.mark.parametrize("word", ["", "off"])
+def test_records_under_tls_need_tls(word):
+    env = {**os.environ, "ANYWARP_TLS": word, "ANYWARP_SOCKETS_RECORD": "tls", "LD_PRELOAD": str(LIBRARY)}
+    done = subprocess.run(["echo", "ran"], env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (125, "")
+    assert "ANYWARP_SOCKETS_RECORD=tls needs ANYWARP_TLS=require" in done.stderr
 
 
 # --- the command

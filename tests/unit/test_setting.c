@@ -96,7 +96,7 @@ static void explain__names_the_variable_and_its_values(void **state)
 	aw_setting_explain(AW_SETTING_LOG, "verbose", why);
 	assert_string_equal(why, "ANYWARP_LOG is 'verbose': it must be error, warn, info or debug");
 	aw_setting_explain(AW_SETTING_RECORD, "\033[2J", why);
-	assert_string_equal(why, "ANYWARP_SOCKETS_RECORD is '?[2J': it must be on or off");
+	assert_string_equal(why, "ANYWARP_SOCKETS_RECORD is '?[2J': it must be on, off or tls");
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
 	aw_setting_explain(AW_SETTING_PAIR_MS, text, why);

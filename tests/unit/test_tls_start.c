@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The handshake of a record over TCP sockets: what it takes out of them and what it leaves there. The certificates are made by the
 // openssl command.
-#include "xsock/preload/tls_start.h"
+#include "xsock/framed/tls_start.h"
 
 #include "../lib/tcp.h"
 #include "net/tls/context.h"
@@ -129,7 +129,7 @@ static void step__leaves_the_first_record_to_the_program(void **state)
 {
 	static const char words[] = "a record's bytes";
 	struct aw_tls_start *ends[] = { aw_tls_start_create(false), aw_tls_start_create(true) };
-	struct aw_tls_secrets secrets[2];
+	struct aw_record_secrets secrets[2];
 	struct aw_tls_start_wait wait;
 	enum aw_tls_started result;
 	char got[sizeof(words)];
@@ -158,12 +158,15 @@ static void step__leaves_the_first_record_to_the_program(void **state)
 	assert_int_equal(errno, EAGAIN);
 
 	for (int end = 0; end < 2; end++) {
-		assert_int_equal(aw_tls_start_cipher(ends[end]) >> 8, 0x13);
 		aw_tls_start_copy_secrets(ends[end], &secrets[end]);
 		aw_tls_start_free(ends[end]);
+		assert_true(aw_suite_is_known(secrets[end].suite));
+		assert_int_equal(secrets[end].is_client, end == 0);
 	}
-	assert_true(secrets[0].len > 0);
-	assert_memory_equal(&secrets[0], &secrets[1], sizeof(secrets[0]));
+	assert_int_equal(secrets[0].suite, secrets[1].suite);
+	assert_memory_equal(secrets[0].client, secrets[1].client, AW_SECRET_MAX);
+	assert_memory_equal(secrets[0].server, secrets[1].server, AW_SECRET_MAX);
+	assert_memory_not_equal(secrets[0].client, secrets[0].server, AW_SECRET_MAX);
 	close_pair(fds);
 }
 
@@ -335,6 +338,70 @@ static void step__tells_a_stranger(void **state)
 	close_pair(fds);
 }
 
+/* At either end: the program is to get what TCP has told this library. */
+static void step__notes_a_reset(void **state)
+{
+	const struct linger at_once = { .l_onoff = 1 };
+
+	(void)state;
+	for (int reset = 0; reset < 2; reset++) {
+		struct aw_tls_start *start = aw_tls_start_create(false);
+		struct aw_tls_start_wait wait;
+		enum aw_tls_started result;
+		int fds[2];
+
+		connect_pair(fds);
+		assert_int_equal(aw_tls_start_step(start, fds[0], &wait), AW_TLS_START_LATER);
+		if (reset)
+			assert_return_code(setsockopt(fds[1], SOL_SOCKET, SO_LINGER, &at_once,
+						      sizeof(at_once)),
+					   errno);
+		else
+			tcp_recv(fds[1], (uint8_t[1]){ 0 }, 1);
+		/* Unread bytes make a reset as well: without linger the end is a FIN, and the ClientHello is read first. */
+		if (!reset)
+			while (recv(fds[1], (uint8_t[4096]){ 0 }, 4096, MSG_DONTWAIT) > 0)
+				;
+		close(fds[1]);
+		while ((result = aw_tls_start_step(start, fds[0], &wait)) == AW_TLS_START_LATER)
+			await(fds[0], &wait);
+		assert_int_equal(result, AW_TLS_START_FAILED);
+		assert_int_equal(aw_tls_start_was_reset(start), reset);
+		aw_tls_start_free(start);
+		close(fds[0]);
+	}
+}
+
+static void has_record__knows_how_much_is_missing(void **state)
+{
+	const uint8_t whole[] = { 23, 3, 3, 0, 3, 'a', 'b', 'c' },
+		      longest[] = { 23, 3, 3, 0x41, 0 }, longer[] = { 23, 3, 3, 0x41, 1 };
+	const struct {
+		const uint8_t *bytes;
+		size_t len, wanted;
+		bool has;
+	} cases[] = {
+		{ whole, 4, 5, false }, { whole, 5, 8, false },	      { whole, 7, 8, false },
+		{ whole, 8, 8, true },	{ longest, 5, 16645, false }, { longer, 5, 16645, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t wanted = 0;
+		int fds[2];
+
+		connect_pair(fds);
+		assert_false(aw_tls_start_has_record(fds[1], &wanted));
+		assert_int_equal(wanted, 5);
+		tcp_send(fds[0], cases[i].bytes, cases[i].len);
+		await(fds[1], &(struct aw_tls_start_wait){ POLLIN, cases[i].len });
+		assert_int_equal(aw_tls_start_has_record(fds[1], &wanted), cases[i].has);
+		assert_int_equal(wanted, cases[i].wanted);
+		assert_int_equal(queued(fds[1]), cases[i].len);
+		close_pair(fds);
+	}
+}
+
 static void step__fails_without_a_connection(void **state)
 {
 	struct aw_tls_start *start = aw_tls_start_create(false);
@@ -356,6 +423,8 @@ int main(void)
 		cmocka_unit_test(step__waits_for_room),
 		cmocka_unit_test(step__fails_where_the_stream_ends),
 		cmocka_unit_test(step__tells_a_stranger),
+		cmocka_unit_test(step__notes_a_reset),
+		cmocka_unit_test(has_record__knows_how_much_is_missing),
 		cmocka_unit_test(step__fails_without_a_connection),
 	};
 

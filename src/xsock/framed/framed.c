@@ -14,6 +14,7 @@
 #include "xsock/framed/slot.h"
 #include "xsock/process/deadline.h"
 #include "xsock/process/mode.h"
+#include "xsock/process/protect.h"
 #include "xsock/process/proxy.h"
 #include "xsock/process/registration.h"
 
@@ -147,7 +148,9 @@ static void reserve_slot(struct aw_sock *sock, int fd, void *unused) AW_REQUIRES
 
 void aw_framed_reserve(void)
 {
-	if (!aw_mode_records() || aw_fdtab_is_vfork_child() || !aw_arena_open())
+	/* Two processes cannot make one handshake. */
+	if (!aw_mode_records() || aw_protect_is_on() || aw_fdtab_is_vfork_child() ||
+	    !aw_arena_open())
 		return;
 	aw_fdtab_lock();
 	aw_fdtab_each(reserve_slot, NULL);

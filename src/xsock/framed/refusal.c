@@ -9,61 +9,52 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
+#include "net/tls/cause.h"
+#include "net/tls/openssl.h"
 #include "xsock/base/ip.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
 
-void aw_refusal_log_insecure(int fd, const union aw_address *peer)
+#define CAUSE_MAX 256
+
+void aw_refusal_log_tls(int fd, const union aw_address *peer, const char *cause)
 {
 	char text[INET6_ADDRSTRLEN] = "ADDRESS";
+	union aw_address found;
+	socklen_t len = sizeof(found);
 	int saved = errno;
 	uint8_t ip[16];
 	uint16_t port = 0;
 
-	if (aw_ip_get((const struct sockaddr *)peer, ip, &port))
-		aw_ip_write(ip, text);
-	if (aw_log_has_room())
-		aw_log(AW_LOG_ERROR,
-		       "fd %d has no tls connection with peer %s port %u: the line of the proxy process about that "
-		       "peer has the cause; a peer that may do without: --rule 'off remote=%s' before the others",
-		       fd, text, ntohs(port), text);
-	errno = saved;
-}
-
-static const char *alert_name(unsigned alert)
-{
-	switch (alert) {
-	case 20:
-		return "bad_record_mac: its keys are others";
-	case 42:
-	case 43:
-	case 46:
-		return "bad_certificate: this end's certificate is not the right one: look at --tls-cert, and at that end's log";
-	case 45:
-		return "certificate_expired: renew the file of --tls-cert";
-	case 48:
-		return "unknown_ca: its --tls-ca has not issued this end's --tls-cert";
-	case 116:
-		return "certificate_required: this end has shown none: set --tls-cert and --tls-key";
-	default:
-		return "look at that end's log";
-	}
-}
-
-void aw_refusal_log_alert(int fd, const union aw_address *peer, unsigned alert)
-{
-	char text[INET6_ADDRSTRLEN] = "ADDRESS";
-	int saved = errno;
-	uint8_t ip[16];
-	uint16_t port = 0;
-
+	if (!peer && aw_libc()->getpeername(fd, (struct sockaddr *)&found, &len) == 0)
+		peer = &found;
 	if (peer && aw_ip_get((const struct sockaddr *)peer, ip, &port))
 		aw_ip_write(ip, text);
 	if (aw_log_has_room())
 		aw_log(AW_LOG_ERROR,
-		       "fd %d has no tls connection with peer %s port %u: it sent alert %u, %s", fd,
-		       text, ntohs(port), alert, alert_name(alert));
+		       "fd %d has no tls connection with peer %s port %u: %s; a peer that may do without: --rule "
+		       "'off remote=%s' before the others",
+		       fd, text, ntohs(port), cause, text);
 	errno = saved;
+}
+
+void aw_refusal_log_insecure(int fd, const union aw_address *peer)
+{
+	aw_refusal_log_tls(fd, peer, "the line of the proxy process about that peer has the cause");
+}
+
+void aw_refusal_log_alert(int fd, const union aw_address *peer, unsigned alert)
+{
+	const struct aw_tls_end end = {
+		.secured = true,
+		.for_records = true,
+		.reason = SSL_AD_REASON_OFFSET + (int)alert,
+		.reason_text = "look at that end's log",
+	};
+	char cause[CAUSE_MAX];
+
+	aw_tls_explain(&end, cause, sizeof(cause));
+	aw_refusal_log_tls(fd, peer, cause);
 }
 
 void aw_refusal_log(int fd, const union aw_address *peer, enum aw_refusal why)

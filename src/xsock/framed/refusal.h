@@ -27,6 +27,8 @@ void aw_refusal_log(int fd, const union aw_address *peer, enum aw_refusal why);
 void aw_refusal_log_insecure(int fd, const union aw_address *peer);
 /* The same where the peer has refused this end by an alert of TLS (RFC 8446 6.2). */
 void aw_refusal_log_alert(int fd, const union aw_address *peer, unsigned alert);
+/* The same for a handshake in this process, with its cause. */
+void aw_refusal_log_tls(int fd, const union aw_address *peer, const char *cause);
 /*
  * Returns whether fd is a socket of MPTCP, whatever socket(2) was asked for, and tells the user: its bytes have several ways, and
  * iWARP has one. Keeps errno.

@@ -82,6 +82,14 @@ bool aw_framed_shutdown(int fd, int how, int *result)
 	return true;
 }
 
+/* The kernel answers for bytes that nobody has read by a reset, in front of which close_notify would be taken for the stream's end. */
+static bool has_unread(int fd)
+{
+	int count = 0;
+
+	return aw_framed_pending(fd, &count) && count > 0;
+}
+
 /*
  * Sends close_notify where the stream ends with this process's last fd of the connection. The peer would take TCP's end alone for a
  * reset. TCP may have yet to take it: it is the rest of an FPDU then.
@@ -92,6 +100,17 @@ static void notify_end(struct aw_slot *slot, int fd)
 
 	if (!aw_framed_is_tls(slot) || !aw_arena_is_alone(slot) || aw_sockopt_aborts(fd) ||
 	    aw_half_enter_for(&half, slot, &slot->tx_lock, fd) != 0)
+		return;
+	(void)aw_record_finish(&slot->record, fd);
+	aw_half_leave(&half);
+}
+
+void aw_framed_finish_copy(struct aw_slot *slot, int fd)
+{
+	struct aw_half half;
+
+	if (!aw_framed_is_tls(slot) || !aw_arena_is_alone(slot) || aw_sockopt_aborts(fd) ||
+	    aw_half_enter(&half, slot, &slot->tx_lock, fd) != 0)
 		return;
 	(void)aw_record_finish(&slot->record, fd);
 	aw_half_leave(&half);
@@ -144,7 +163,9 @@ void aw_framed_closing(int fd)
 	    (!aw_slot_has_debt(slot) && !aw_answer_is_due(slot) && !aw_framed_is_tls(slot)) ||
 	    !aw_fdtab_look(fd, &sock) || sock.slot != slot || sock.fds != 1)
 		return;
-	notify_end(slot, fd);
+	/* As TCP's, the stream ends when the last thread has left its call. */
+	if (!aw_slot_is_awaited(slot) && !has_unread(fd))
+		notify_end(slot, fd);
 	if ((aw_slot_has_debt(slot) || aw_answer_is_owed(slot, fd)) && aw_framed_bridge(fd))
 		aw_answer_close(slot, fd);
 }

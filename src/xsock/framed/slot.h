@@ -65,6 +65,11 @@ void aw_slot_give_options(struct aw_slot *slot, int fd, int near);
  * A thread calls begin_wait before it waits in a call and leave_wait afterwards. In between
  * aw_slot_kept() returns the fd that was kept for it if the program's was closed; -1: none.
  */
+/* Called before a copy of an fd is closed, which a thread has kept beyond the close; set by preload/begin.c. */
+typedef void aw_slot_finish_fn(struct aw_slot *slot, int copy);
+extern aw_slot_finish_fn *aw_slot_finish;
+/* Returns whether a thread waits in a read or write. */
+bool aw_slot_is_awaited(const struct aw_slot *slot);
 void aw_slot_begin_wait(struct aw_slot *slot);
 void aw_slot_leave_wait(struct aw_slot *slot);
 int aw_slot_kept(const struct aw_slot *slot);

@@ -26,8 +26,12 @@ static int kept_in(uint64_t word)
 	return (int)(word >> 32) - 1;
 }
 
+aw_slot_finish_fn *aw_slot_finish;
+
 static void close_copy(struct aw_slot *slot, int fd)
 {
+	if (aw_slot_finish)
+		aw_slot_finish(slot, fd);
 	aw_fdtab_forget(fd);
 	aw_libc()->close(fd);
 	aw_arena_leave(slot);
@@ -89,6 +93,11 @@ void aw_slot_keep(struct aw_slot *slot, int fd)
 			return;
 		}
 	} while (!atomic_compare_exchange_weak(at, &word, word | (uint64_t)(copy + 1) << 32));
+}
+
+bool aw_slot_is_awaited(const struct aw_slot *slot)
+{
+	return waiters_in(atomic_load(&waits[aw_arena_number(slot)])) > 0;
 }
 
 void aw_slot_begin_wait(struct aw_slot *slot)

@@ -6,9 +6,13 @@
 #include <unistd.h>
 
 #include "base/runtime.h"
+#include "net/base/fork.h"
+#include "net/tls/openssl.h"
+#include "net/tls/tls_env.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
 #include "xsock/framed/slot.h"
+#include "xsock/framed/tls_start.h"
 #include "xsock/preload/inherit.h"
 #include "xsock/preload/program.h"
 #include "xsock/preload/settle.h"
@@ -16,12 +20,26 @@
 #include "xsock/process/protect.h"
 #include "xsock/process/spawn.h"
 
+static void at_fork(bool in_child) AW_REQUIRES(aw_fdtab_mutex)
+{
+	if (in_child && aw_protect_is_on())
+		aw_fdtab_forget_tls();
+	aw_framed_at_fork(in_child);
+}
+
+static void renew_locks(void)
+{
+	aw_arena_renew_lock();
+	aw_fork_renew();
+}
+
 const struct aw_fdtab_hooks aw_fdtab_hooks = {
 	.settle = aw_settle_all,
 	.leave_slot = aw_arena_leave,
 	.keep_slot = aw_slot_keep,
-	.at_fork = aw_framed_at_fork,
-	.renew_locks = aw_arena_renew_lock,
+	.at_fork = at_fork,
+	.end_tls = aw_tls_start_free,
+	.renew_locks = renew_locks,
 };
 
 /* The thread sanitizer's runtime, where it is linked into the program: it is to be called before it sees another call. */
@@ -61,6 +79,9 @@ __attribute__((constructor(101))) static void begin_library(int argc, char **arg
 		program_invocation_name = argv[0];
 
 	protect_or_refuse();
+	aw_tls_getenv = aw_protect_getenv;
+	aw_openssl_open = aw_libc()->dlopen;
+	aw_slot_finish = aw_framed_finish_copy;
 	aw_runtime_leave();
 	aw_fdtab_watch_forks();
 	aw_spawn_find_proxy();

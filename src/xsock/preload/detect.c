@@ -10,8 +10,11 @@
 #include "xsock/base/sockopt.h"
 #include "xsock/framed/first_bytes.h"
 #include "xsock/framed/framed.h"
+#include "xsock/framed/tls_start.h"
 #include "xsock/process/deadline.h"
 #include "xsock/process/mode.h"
+#include "xsock/process/protect.h"
+#include "xsock/process/registration.h"
 #include "xsock/process/shield.h"
 #include "xsock/process/waits.h"
 
@@ -88,13 +91,14 @@ static bool is_connecting(const struct aw_sock *sock, int fd, const void *arg)
 	return sock->state == AW_FD_CONNECTING && !sock->caller;
 }
 
-/* Waits for bytes, AW_DEADLINE_LOOK_NS at most. Returns whether the wait goes on; else errno is set, or the time of end_ns is over. */
-static bool await_bytes(const struct aw_first_io_call *call, int64_t end_ns, int64_t limit_ns)
+/* Waits for events, AW_DEADLINE_LOOK_NS at most. Returns whether the wait goes on; else errno is set, or the time of end_ns is over. */
+static bool await_events(const struct aw_first_io_call *call, short events, int64_t end_ns,
+			 int64_t limit_ns)
 {
 	int64_t left_ns = limit_ns < 0 ? AW_DEADLINE_LOOK_NS
 				       : MIN(AW_DEADLINE_LOOK_NS, end_ns - aw_now_ns());
 	struct timespec turn = { .tv_nsec = left_ns > 0 ? (long)left_ns : 0 };
-	struct pollfd pollfd = { .fd = call->fd, .events = POLLIN };
+	struct pollfd pollfd = { .fd = call->fd, .events = events };
 
 	errno = EAGAIN;
 	if (left_ns <= 0)
@@ -132,7 +136,7 @@ static enum aw_detected await_request(const struct aw_sock *sock,
 		if (is_overdue(sock))
 			return AW_DETECTED_SILENT;
 		set_lowat(call->fd, wanted);
-		if (!await_bytes(call, end_ns, limit_ns))
+		if (!await_events(call, POLLIN, end_ns, limit_ns))
 			return AW_DETECTED_FAILED;
 		if (aw_fdtab_state(call->fd) != AW_FD_PENDING)
 			return AW_DETECTED_ENDPOINT; /* another thread has started it */
@@ -203,6 +207,202 @@ bool aw_detect_has_ended(int fd)
 	       (revents && aw_libc()->recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0);
 }
 
+/* How long a fork, a stream of stdio or another program waits for a handshake that has come so far. */
+#define HAND_OVER_NS INT64_C(1500000000)
+
+/*
+ * The handshake has sent or taken a byte: from here on the socket waits for the peer as one does whose Request is due, and is
+ * neither readable nor writable for the program.
+ */
+static void note_tls_begun(int fd, const struct aw_tls_start_wait *wait)
+{
+	struct aw_sock *sock;
+
+	aw_fdtab_lock();
+	sock = aw_fdtab_get(fd);
+	if (sock && (sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING)) {
+		sock->tls_begun = true;
+		if (sock->state == AW_FD_CONNECTING) {
+			sock->due_ns = aw_deadline_begin();
+			aw_fdtab_set_state(sock, AW_FD_PENDING);
+		}
+		aw_registration_await(sock, wait->events == POLLOUT ? EPOLLOUT : EPOLLIN);
+	}
+	aw_fdtab_unlock();
+}
+
+/* The next step of the handshake. *begun: a byte was sent or taken. OpenSSL runs with signals and cancellation put off. */
+static enum aw_tls_started step_handshake(const struct aw_sock *sock, int fd,
+					  struct aw_tls_start_wait *wait, bool *begun)
+{
+	enum aw_tls_started started;
+	struct aw_shield shield;
+
+	aw_shield_raise(&shield);
+	started = aw_tls_start_step(sock->tls, fd, wait);
+	*begun = aw_tls_start_has_begun(sock->tls);
+	aw_shield_lower(&shield);
+	return started;
+}
+
+static bool has_begun(const struct aw_sock *sock)
+{
+	struct aw_shield shield;
+	bool begun;
+
+	aw_shield_raise(&shield);
+	begun = aw_tls_start_has_begun(sock->tls);
+	aw_shield_lower(&shield);
+	return begun;
+}
+
+/* RECORD: the handshake is done, and behind a client's the first record is there. */
+static enum aw_detected step_tls(const struct aw_sock *sock, int fd, struct aw_tls_start_wait *wait)
+{
+	bool begun;
+
+	switch (step_handshake(sock, fd, wait, &begun)) {
+	case AW_TLS_START_LATER:
+		break;
+	case AW_TLS_START_DONE:
+		*wait = (struct aw_tls_start_wait){ .events = POLLIN, .bytes = 1 };
+		if (sock->role == AW_ROLE_ACTIVE || aw_tls_start_has_record(fd, &wait->bytes))
+			return AW_DETECTED_RECORD;
+		if (aw_first_io_poll(fd, POLLRDHUP, 0))
+			return AW_DETECTED_RECORD; /* the record's start-up says what is wrong */
+		break;
+	case AW_TLS_START_FAILED:
+		return AW_DETECTED_INSECURE;
+	case AW_TLS_START_OTHER:
+		return AW_DETECTED_ENDPOINT;
+	}
+	if (begun)
+		note_tls_begun(fd, wait);
+	return AW_DETECTED_LATER;
+}
+
+/* How long a call waits for the handshake. 0: not at all; negative: as long as the peer has time. */
+static int64_t tls_limit_ns(const struct aw_first_io_call *call)
+{
+	if (call->kind == AW_FIRST_HAND_OVER || call->kind == AW_FIRST_FORK)
+		return HAND_OVER_NS;
+	if (call->kind == AW_FIRST_CLOSE || call->connects || !may_wait(call))
+		return 0;
+	if (call->kind == AW_FIRST_SHUTDOWN)
+		return -1;
+	return aw_waits_timeout_ns(call->fd,
+				   call->kind == AW_FIRST_READ ? SO_RCVTIMEO : SO_SNDTIMEO);
+}
+
+/* A call that does not wait, or has waited long enough, finds the handshake under way. */
+static enum aw_detected leave_tls(const struct aw_sock *sock, const struct aw_first_io_call *call)
+{
+	switch (call->kind) {
+	case AW_FIRST_CLOSE:
+		return sock->fds > 1 ? AW_DETECTED_LATER : AW_DETECTED_ENDED;
+	case AW_FIRST_HAND_OVER:
+		return AW_DETECTED_UNMOVED;
+	case AW_FIRST_FORK:
+	case AW_FIRST_POLL:
+		return AW_DETECTED_LATER;
+	case AW_FIRST_READ:
+	case AW_FIRST_WRITE:
+	case AW_FIRST_SHUTDOWN:
+		break;
+	}
+	if (call->connects)
+		return AW_DETECTED_LATER;
+	errno = EAGAIN;
+	return AW_DETECTED_FAILED;
+}
+
+static bool is_undecided_other(const struct aw_sock *sock, int fd, const void *arg)
+{
+	return fd != *(const int *)arg && !sock->caller && !sock->error &&
+	       (sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING);
+}
+
+/* The peer may be this process, which waits at one end for what it has still to do at the other. */
+static void step_own_peers(int fd)
+{
+	static _Thread_local __attribute__((tls_model("initial-exec"))) bool steps;
+
+	if (steps)
+		return;
+	steps = true;
+	for (int other = aw_fdtab_find(0, is_undecided_other, &fd); other >= 0;
+	     other = aw_fdtab_find(other + 1, is_undecided_other, &fd))
+		(void)aw_first_io_make(other, AW_FIRST_POLL, true);
+	steps = false;
+}
+
+/* Returns whether no thread has started the connection. Before its ClientHello has left, a client is CONNECTING. */
+static bool is_undecided(int fd)
+{
+	enum aw_fd_state state = aw_fdtab_state(fd);
+
+	return state == AW_FD_CONNECTING || state == AW_FD_PENDING;
+}
+
+/* The deadline may have begun after the call. */
+static bool is_overdue_now(int fd)
+{
+	struct aw_sock now;
+
+	return aw_fdtab_look(fd, &now) && is_overdue(&now);
+}
+
+/* Goes on with the handshake, as long as the call may wait for the peer. */
+static enum aw_detected await_tls(const struct aw_sock *sock, const struct aw_first_io_call *call)
+{
+	int64_t limit_ns = tls_limit_ns(call);
+	int64_t end_ns = limit_ns > 0 ? aw_now_ns() + limit_ns : 0;
+	struct aw_tls_start_wait wait;
+	enum aw_detected detected;
+
+	for (;;) {
+		detected = step_tls(sock, call->fd, &wait);
+		if (detected == AW_DETECTED_LATER) {
+			step_own_peers(call->fd);
+			detected = step_tls(sock, call->fd, &wait);
+		}
+		if (detected != AW_DETECTED_LATER)
+			return detected;
+		if (is_overdue_now(call->fd))
+			return AW_DETECTED_SILENT;
+		set_lowat(call->fd, wait.bytes);
+		if (limit_ns == 0 || (limit_ns > 0 && aw_now_ns() >= end_ns))
+			return leave_tls(sock, call);
+		if (!await_events(call, wait.events, end_ns, limit_ns))
+			return limit_ns == HAND_OVER_NS ? leave_tls(sock, call)
+							: AW_DETECTED_FAILED;
+		if (!is_undecided(call->fd))
+			return AW_DETECTED_RECORD; /* another thread has started it */
+	}
+}
+
+/* A connection that is to be a record under TLS, and that is connected. */
+static enum aw_detected judge_tls(const struct aw_sock *sock, const struct aw_first_io_call *call)
+{
+	/* OpenSSL does not run in the memory of another process. */
+	if (aw_fdtab_is_vfork_child()) {
+		errno = EPROTO;
+		return AW_DETECTED_FAILED;
+	}
+	if (!sock->tls && sock->tls_begun)
+		return AW_DETECTED_UNMOVED;
+	if (!sock->tls) {
+		errno = ENOMEM;
+		return AW_DETECTED_FAILED;
+	}
+	/* Until the first byte the proxy process can have it, which waits for the peer where no thread of the program does. */
+	if ((call->kind == AW_FIRST_HAND_OVER || call->kind == AW_FIRST_FORK ||
+	     call->kind == AW_FIRST_CLOSE) &&
+	    !has_begun(sock))
+		return AW_DETECTED_ENDPOINT;
+	return await_tls(sock, call);
+}
+
 enum aw_detected aw_detect_start(const struct aw_sock *sock, const struct aw_first_io_call *call)
 {
 	enum aw_detected detected;
@@ -216,10 +416,13 @@ enum aw_detected aw_detect_start(const struct aw_sock *sock, const struct aw_fir
 	/* An endpoint waits for its peer itself, and so does the proxy process where it speaks TLS for the program. */
 	if (sock->extended || aw_xs_mode_is_tls_plain(sock->mode) || !aw_mode_records())
 		return AW_DETECTED_ENDPOINT;
+	if (aw_protect_is_on())
+		return sock->mode == AW_XS_RSOCKETS ? AW_DETECTED_ENDPOINT : judge_tls(sock, call);
 
 	if (sock->role == AW_ROLE_PASSIVE) {
 		detected = AW_DETECTED_ENDPOINT;
-		if (!is_begun(sock) && call->kind != AW_FIRST_HAND_OVER)
+		if (!is_begun(sock) && call->kind != AW_FIRST_HAND_OVER &&
+		    call->kind != AW_FIRST_FORK)
 			detected = judge_fresh(sock, call);
 		/* Another process may begin a shared connection at any time: its bytes are then no Request's. */
 		if (detected != AW_DETECTED_LATER && detected != AW_DETECTED_FAILED && sock->slot &&

@@ -22,7 +22,8 @@
  *   at 1.5 to 3.3 times its rate.
  *   Only it: is faster than TCP, and is the kernel's own, so that calls that no wrapper sees work.
  * Record (record/record.h, framed/).
- *   When: `on`, both ends have records, and one of 16384 slots is free.
+ *   When: `on`, both ends have records, and one of 16384 slots is free. Where TLS is required, with ANYWARP_SOCKETS_RECORD=tls alone, and this
+ *   process makes the handshake.
  *   Costs: 64 bytes take 1.0 to 1.2 of TCP's time, 64 KiB go at 0.85 to 1.0 of its rate; 0.4 to 0.65 of its new connections; 9 KB of memory.
  *   Only it: is iWARP at about TCP's speed, on the program's own socket and without another process.
  * Bridged record (framed/bridge.h, proxy/line_record.c).
@@ -35,7 +36,7 @@
  *   Costs: as the line that it becomes.
  *   Only it: waits for the Request where no thread of the program does.
  * Bridged endpoint (endpoint/line_ep.c).
- *   When: TLS is required; the client's Request is one of rsockets' protocol; the rule `rsockets`; ANYWARP_SOCKETS_RECORD=off or ANYWARP_MPA is set; no slot is
+ *   When: TLS is required, and a record is not asked for; the client's Request is one of rsockets' protocol; the rule `rsockets`; ANYWARP_SOCKETS_RECORD=off or ANYWARP_MPA is set; no slot is
  *   free, or the process runs code that no wrapper sees (dlmopen).
  *   Costs: as a bridged record; 0.07 of TCP's new connections.
  *   Only it: speaks with rdma-core's rsockets, adapters and siw among them, and has the MPA that the user asks for.
@@ -61,7 +62,9 @@ enum aw_detected {
 	AW_DETECTED_REFUSED, /* the connect has failed */
 	AW_DETECTED_LATER, /* the peer's bytes do not decide yet */
 	AW_DETECTED_STRANGER, /* the peer speaks something else */
-	AW_DETECTED_SILENT, /* the client has sent no whole Request in its time */
+	AW_DETECTED_SILENT, /* the peer has sent no whole Request, or no handshake, in its time */
+	AW_DETECTED_INSECURE, /* there is no TLS with the peer: aw_tls_start_cause says why */
+	AW_DETECTED_UNMOVED, /* the handshake is under way, and the connection goes to where it cannot */
 	AW_DETECTED_FAILED, /* the program's call fails with errno */
 };
 

@@ -12,6 +12,7 @@
 #include "xsock/framed/framed.h"
 #include "xsock/framed/refusal.h"
 #include "xsock/framed/swap.h"
+#include "xsock/framed/tls_start.h"
 #include "xsock/preload/detect.h"
 #include "xsock/preload/wait.h"
 #include "xsock/process/mode.h"
@@ -75,7 +76,9 @@ static void end_plain(struct aw_sock *sock, int fd)
 	aw_fdtab_lock();
 	await_started(sock);
 	if (sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING) {
-		(void)aw_libc()->shutdown(fd, SHUT_WR);
+		(void)aw_libc()->shutdown(fd, aw_protect_is_on() ? SHUT_RDWR : SHUT_WR);
+		if (aw_protect_is_on())
+			aw_protect_discard(fd); /* the peer has not proven who it is */
 		aw_first_io_make_plain(sock);
 	}
 	aw_fdtab_unlock();
@@ -139,6 +142,11 @@ static int end_started(struct aw_sock *sock, const struct aw_first_io_call *call
 {
 	bool keeps = call->connects || call->kind == AW_FIRST_POLL;
 
+	if (aw_protect_is_on()) {
+		/* The bytes that have come are not the program's text. */
+		(void)aw_libc()->shutdown(call->fd, SHUT_RDWR);
+		aw_protect_discard(call->fd);
+	}
 	aw_fdtab_lock();
 	if (keeps) {
 		sock->error = err;
@@ -186,10 +194,53 @@ static int lose_connection(struct aw_sock *sock, const struct aw_first_io_call *
 	return pass_error(call, ECONNRESET);
 }
 
+/* Begins the record, where TLS is required under the keys of its handshake. */
+static int start_record(struct aw_sock *sock, int fd)
+{
+	struct aw_record_secrets secrets;
+	int err;
+
+	if (!aw_protect_is_on())
+		return aw_framed_start(sock, fd);
+	aw_tls_start_copy_secrets(sock->tls, &secrets);
+	err = aw_framed_start_tls(sock, fd, &secrets);
+	explicit_bzero(&secrets, sizeof(secrets));
+	return err;
+}
+
+/* There is no record, and nobody else can go on with the handshake's keys: the connection ends. */
+static int refuse_started(struct aw_sock *sock, const struct aw_first_io_call *call, int err)
+{
+	const char *cause = strerror(err);
+
+	if (err == ENODATA)
+		cause = "the peer has closed the connection behind its handshake";
+	else if (err == EPROTO)
+		cause = "its first record is no Request of anywarp's";
+	else if (err == EOPNOTSUPP)
+		cause = "libcrypto.so.3 cannot be loaded";
+	else if (err == ENOMEM)
+		cause = "there is no room for another record: set ANYWARP_SOCKETS_RECORD=off";
+	aw_refusal_log_tls(call->fd, NULL, cause);
+	return end_started(sock, call, err == ENODATA ? ECONNRESET : EPROTO);
+}
+
+/* Frees the handshake, with its keys: sock is claimed, and no other thread judges it any more. */
+static void end_handshake(struct aw_sock *sock)
+{
+	struct aw_tls_start *start;
+
+	aw_fdtab_lock();
+	start = sock->tls;
+	sock->tls = NULL;
+	aw_fdtab_unlock();
+	aw_tls_start_free(start);
+}
+
 /* Makes sock framed or bridged. If a record finds no slot, the proxy process begins the connection. */
 static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *call, bool record)
 {
-	int err = record ? aw_framed_start(sock, call->fd) : ENOMEM;
+	int err = record ? start_record(sock, call->fd) : ENOMEM;
 	/* TCP reports such an error once: no later call of the program's gets it. */
 	bool tcp_error = err != ENOMEM && err != EAGAIN && err != EPROTO && err != ENODATA &&
 			 err != EPIPE;
@@ -201,6 +252,8 @@ static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *ca
 		return lose_connection(sock, call);
 	if (tcp_error && aw_detect_has_ended(call->fd))
 		return end_started(sock, call, err);
+	if (sock->tls_begun)
+		return refuse_started(sock, call, err);
 	if (!give_up_slot(sock, call->fd))
 		return record ? lose_connection(sock, call) : start_claimed(sock, call, true);
 	if (aw_mode_records())
@@ -224,6 +277,32 @@ static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *ca
 	return aw_fail_with(err);
 }
 
+/* The kernel names no peer of a socket that is shut: this comes before. */
+static void log_refusal(const struct aw_sock *sock, int fd, enum aw_detected detected)
+{
+	bool connects = sock->role == AW_ROLE_ACTIVE;
+
+	if (detected == AW_DETECTED_INSECURE && sock->tls)
+		aw_refusal_log_tls(fd, NULL, aw_tls_start_cause(sock->tls));
+	else if (detected == AW_DETECTED_UNMOVED)
+		aw_refusal_log_tls(
+			fd, NULL,
+			"its handshake is under way, and does not move to another program or to stdio: let the program wait until "
+			"it can write, or set ANYWARP_SOCKETS_RECORD=off");
+	else if (aw_protect_is_on())
+		aw_refusal_log_tls(
+			fd, NULL,
+			connects
+				? "no end of the tls handshake within 10 s: does its program accept?"
+				: "no end of the tls handshake within 10 s: run its program under "
+				  "'anywarp sockets --tls require'");
+	else if (detected == AW_DETECTED_SILENT)
+		aw_refusal_log(fd, NULL, AW_REFUSAL_SILENT_CLIENT);
+	else
+		aw_refusal_log(fd, NULL,
+			       connects ? AW_REFUSAL_OTHER_SERVER : AW_REFUSAL_OTHER_CLIENT);
+}
+
 /*
  * The peer is no iWARP peer: tells the user, and shuts the connection down. A call that cannot return EPROTO leaves it to the next
  * one. Of a shared connection, which another process may have begun, nothing is shut down.
@@ -231,12 +310,7 @@ static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *ca
 static int refuse_peer(struct aw_sock *sock, const struct aw_first_io_call *call,
 		       enum aw_detected detected)
 {
-	enum aw_refusal why = sock->role == AW_ROLE_ACTIVE ? AW_REFUSAL_OTHER_SERVER
-							   : AW_REFUSAL_OTHER_CLIENT;
 	bool refused;
-
-	if (detected == AW_DETECTED_SILENT)
-		why = AW_REFUSAL_SILENT_CLIENT;
 
 	aw_fdtab_lock();
 	await_started(sock);
@@ -245,11 +319,16 @@ static int refuse_peer(struct aw_sock *sock, const struct aw_first_io_call *call
 		aw_registration_narrow(sock);
 		aw_first_io_restore_lowat(sock);
 		sock->error = EPROTO;
+		if (detected == AW_DETECTED_INSECURE && sock->tls &&
+		    aw_tls_start_was_reset(sock->tls))
+			sock->error = ECONNRESET;
 		aw_fdtab_set_state(sock, AW_FD_PENDING);
-		/* The kernel names no peer of a socket that is shut. */
-		aw_refusal_log(call->fd, NULL, why);
-		if (!aw_first_io_is_shared(sock))
+		log_refusal(sock, call->fd, detected);
+		if (!aw_first_io_is_shared(sock)) {
 			(void)aw_libc()->shutdown(call->fd, SHUT_RDWR);
+			if (aw_protect_is_on())
+				aw_protect_discard(call->fd);
+		}
 	}
 	aw_fdtab_unlock();
 	if (!refused)
@@ -267,8 +346,10 @@ static int apply_detected(struct aw_sock *sock, const struct aw_first_io_call *c
 	switch (detected) {
 	case AW_DETECTED_ENDPOINT:
 	case AW_DETECTED_RECORD:
-		if (claim_socket(sock, call->fd))
+		if (claim_socket(sock, call->fd)) {
 			result = start_claimed(sock, call, detected == AW_DETECTED_RECORD);
+			end_handshake(sock);
+		}
 		/* stdio knows no records. */
 		aw_fdtab_lock();
 		fd = aw_fdtab_next_fd(sock, -1);
@@ -281,6 +362,8 @@ static int apply_detected(struct aw_sock *sock, const struct aw_first_io_call *c
 		return 0;
 	case AW_DETECTED_STRANGER:
 	case AW_DETECTED_SILENT:
+	case AW_DETECTED_INSECURE:
+	case AW_DETECTED_UNMOVED:
 		return refuse_peer(sock, call, detected);
 	case AW_DETECTED_REFUSED:
 		make_candidate(sock);
@@ -345,20 +428,28 @@ static void release_socket(struct aw_sock *sock)
 	errno = saved;
 }
 
+/* A thread that judges a connection, by a copy of its socket. */
+struct judge {
+	struct aw_sock *sock;
+	struct aw_sock like;
+};
+
 static void cancel_judging(void *arg)
 {
-	aw_first_io_end_sleep(arg);
-	release_socket(arg);
+	struct judge *judge = arg;
+
+	aw_first_io_end_sleep(judge->sock);
+	release_socket(judge->sock);
+	aw_tls_start_free(judge->like.tls);
 }
 
-/* Judges by a copy of the socket, like, without the lock. The thread may be cancelled while it waits to read. */
-static enum aw_detected judge(struct aw_sock *sock, const struct aw_sock *like,
-			      const struct aw_first_io_call *call)
+/* Judges by the copy, without the lock. The thread may be cancelled while it waits to read. */
+static enum aw_detected judge_copy(struct judge *judge, const struct aw_first_io_call *call)
 {
 	enum aw_detected detected;
 
-	pthread_cleanup_push(cancel_judging, sock);
-	detected = aw_detect_start(like, call);
+	pthread_cleanup_push(cancel_judging, judge);
+	detected = aw_detect_start(&judge->like, call);
 	pthread_cleanup_pop(false);
 	return detected;
 }
@@ -367,7 +458,8 @@ static enum aw_detected judge(struct aw_sock *sock, const struct aw_sock *like,
 static int make_first_io(const struct aw_first_io_call *call)
 {
 	int saved = errno, result;
-	struct aw_sock *sock, like;
+	struct judge judge = { 0 };
+	struct aw_sock *sock;
 	enum aw_detected detected;
 	struct aw_quiet before;
 	int err;
@@ -379,20 +471,24 @@ static int make_first_io(const struct aw_first_io_call *call)
 		if (call->kind != AW_FIRST_POLL && !aw_first_io_is_shared(sock))
 			aw_first_io_make_plain(sock);
 	} else if (sock) {
+		if (aw_protect_is_on() && aw_mode_records() && !sock->tls && !sock->tls_begun)
+			sock->tls = aw_tls_start_create(sock->role == AW_ROLE_PASSIVE);
 		aw_fdtab_hold(sock);
 		aw_fdtab_begin_sleep(sock);
-		like = *sock;
+		aw_tls_start_get(sock->tls);
+		judge = (struct judge){ sock, *sock };
 	}
 	aw_fdtab_unlock();
 	if (!sock || err)
 		return err ? pass_error(call, err) : 0;
-	detected = judge(sock, &like, call);
+	detected = judge_copy(&judge, call);
 	aw_quiet_begin(&before);
 	aw_first_io_end_sleep(sock);
 	result = apply_detected(sock, call, detected);
 	if (result == 0)
 		errno = saved;
 	release_socket(sock);
+	aw_tls_start_free(judge.like.tls);
 	aw_quiet_end(&before);
 	return result;
 }

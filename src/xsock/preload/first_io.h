@@ -35,6 +35,7 @@ enum aw_first_io {
 	AW_FIRST_POLL, /* does not wait: fd may stay undecided */
 	AW_FIRST_CLOSE, /* does not wait: the proxy process waits for a client's Request that is not there */
 	AW_FIRST_HAND_OVER, /* the same, whether it is there or not */
+	AW_FIRST_FORK, /* the same, but that a TLS handshake which is under way stays this process's */
 };
 
 /*

@@ -13,6 +13,8 @@
 #include "xsock/framed/framed.h"
 #include "xsock/pair/attend.h"
 #include "xsock/preload/first_io.h"
+#include "xsock/process/mode.h"
+#include "xsock/process/protect.h"
 
 #define START_NS 200000
 #define START_TURNS 20000 /* 4 s in all, longer than any start takes */
@@ -36,9 +38,22 @@ static void settle_each(enum aw_fd_state state, settle_fn *settle)
 		settle(fd);
 }
 
+static void hand_over_as(int fd, enum aw_first_io kind)
+{
+	struct aw_sock sock;
+
+	if (aw_fdtab_look(fd, &sock) && !sock.shared && !sock.error)
+		(void)aw_first_io_make(fd, kind, true);
+}
+
+/* A handshake does not move: a connection that has not begun one is the proxy process's. */
 static void begin_now(int fd)
 {
-	if (aw_fdtab_is_undecided(fd))
+	if (!aw_fdtab_is_undecided(fd))
+		return;
+	if (aw_protect_is_on() && aw_mode_records())
+		hand_over_as(fd, AW_FIRST_HAND_OVER);
+	else
 		(void)aw_first_io_make(fd, AW_FIRST_POLL, true);
 }
 
@@ -71,25 +86,32 @@ static void begin_inherited(int fd)
 /* Without a slot no two processes can have a connection that has not begun. */
 static void hand_over(int fd)
 {
-	struct aw_sock sock;
-
-	if (aw_fdtab_look(fd, &sock) && !sock.shared && !sock.error)
-		(void)aw_first_io_make(fd, AW_FIRST_HAND_OVER, true);
+	hand_over_as(fd, AW_FIRST_HAND_OVER);
 }
 
-static void settle_all(settle_fn *begin)
+static void hand_over_in_fork(int fd)
+{
+	hand_over_as(fd, AW_FIRST_FORK);
+}
+
+static void settle_all(settle_fn *begin, settle_fn *hand_pending)
 {
 	if (!aw_fdtab_any_undecided())
 		return;
 	settle_each(AW_FD_CONNECTING, begin);
 	aw_framed_reserve();
-	settle_each(AW_FD_PENDING, hand_over);
+	settle_each(AW_FD_PENDING, hand_pending);
 }
 
 void aw_settle_all(void)
 {
+	bool any = aw_fdtab_any_undecided();
+
 	aw_attend_all(false);
-	settle_all(begin_connecting);
+	settle_all(begin_connecting, hand_over_in_fork);
+	/* A record that has begun now is the child's as well. */
+	if (any)
+		aw_framed_prepare_fork();
 }
 
 /* The child of a vfork may exec a program without this library, which can have a record by a bridge. */
@@ -98,7 +120,7 @@ void aw_settle_before_spawn(void)
 	aw_attend_all(true);
 	if (aw_fdtab_any_undecided())
 		settle_each(AW_FD_PENDING, begin_now);
-	settle_all(begin_inherited);
+	settle_all(begin_inherited, hand_over);
 }
 
 static void begin_or_hand_over(int fd)

@@ -73,6 +73,13 @@ void aw_fdtab_renew(bool locked)
 	aw_fdtab_end_parents_changes(fd_end);
 }
 
+void aw_fdtab_forget_tls(void)
+{
+	for (int fd = 0; fd < fd_end; fd++)
+		if (aw_fdtab_entries[fd].sock)
+			aw_fdtab_entries[fd].sock->tls = NULL;
+}
+
 void aw_fdtab_note_change(void)
 {
 	pthread_cond_broadcast(&changed);
@@ -211,6 +218,8 @@ static void free_unused(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex)
 	count_state(sock->state, -1u);
 	if (sock->slot)
 		aw_fdtab_hooks.leave_slot(sock->slot);
+	if (sock->tls)
+		aw_fdtab_hooks.end_tls(sock->tls);
 	aw_fdtab_note_announced(sock);
 	aw_fdtab_close_beside(sock);
 	while (sock->registrations) {

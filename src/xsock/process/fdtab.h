@@ -72,6 +72,12 @@ struct aw_sock {
 	int error;
 	int64_t due_ns; /* deadline of the peer's Request, or of its Reply (deadline.h); 0: neither is due */
 	int lowat; /* the program's SO_RCVLOWAT while the library waits for the rest of a Request; 0: it does not */
+	/*
+	 * Where TLS is required, until the connection is a record: its handshake (framed/tls_start.h), and whether that has sent or
+	 * taken a byte, so that neither another process nor the proxy process can carry the connection any more.
+	 */
+	struct aw_tls_start *tls;
+	bool tls_begun;
 	bool shared; /* the process has forked since the accept: another one may begin the connection */
 	struct linger linger;
 	union aw_address local, remote; /* set when the socket is bridged */
@@ -118,6 +124,8 @@ struct aw_fdtab_hooks {
 	void (*keep_slot)(struct aw_slot *slot, int fd);
 	/* Called with the lock: this process is about to fork, or is the child of a fork. */
 	void (*at_fork)(bool in_child);
+	/* Called with the lock: frees a socket's handshake, which no thread uses. NULL where there is none. */
+	void (*end_tls)(struct aw_tls_start *tls);
 	/* Called in the child of a fork, before all else: makes the locks anew that a thread of the parent's may have held. */
 	void (*renew_locks)(void);
 };
@@ -310,6 +318,8 @@ void aw_fdtab_close_beside(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
 void aw_fdtab_drop(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
 /* Puts an unconnected socket in the place of all fds of sock, whose connection this process has no longer. */
 void aw_fdtab_disconnect(const struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
+/* The handshake of sock is its parent's, which a thread may be in: the child of a fork begins its own. */
+void aw_fdtab_forget_tls(void) AW_REQUIRES(aw_fdtab_mutex);
 /* Takes sock's slot away; the process's hold on it stays. */
 void aw_fdtab_drop_slot(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
 /* Keep sock alive while its caller does not hold the lock. */

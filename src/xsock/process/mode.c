@@ -29,10 +29,14 @@ static unsigned long pair_ms = PAIR_MS;
 static void read_records(void)
 {
 	const char *policy = secure_getenv("ANYWARP_MPA");
-	unsigned long off = 0; /* the index of the setting's word */
+	unsigned long word = 0; /* its index: on, off, tls */
 
-	(void)aw_setting_read(AW_SETTING_RECORD, "taken as on", &off);
-	records = !off && !aw_protect_is_on();
+	if (!aw_protect_is_on() ||
+	    aw_setting_parse(AW_SETTING_RECORD,
+			     aw_protect_getenv(aw_setting_name(AW_SETTING_RECORD)),
+			     &word) == AW_SETTING_WRONG)
+		(void)aw_setting_read(AW_SETTING_RECORD, "taken as on", &word);
+	records = word == 2 || (word == 0 && !aw_protect_is_on());
 	if (records && policy && *policy) {
 		aw_log(AW_LOG_INFO, "ANYWARP_MPA is set: no connection is a record");
 		records = false;

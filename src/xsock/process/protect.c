@@ -22,13 +22,14 @@
 bool aw_protect_required;
 
 /* Fixed once the library is loaded. */
-static char **kept; /* kept_count variables of ANYWARP_TLS* and the rules */
+static char **kept; /* kept_count variables of ANYWARP_TLS*, the rules and the word on records */
 static size_t kept_count;
 static const char *kept_preload; /* NULL: LD_PRELOAD was not set */
 
 bool aw_protect_owns(const char *variable)
 {
-	static const char *const names[] = { "ANYWARP_TLS=", "ANYWARP_TLS_", AW_XS_RULES_ENV "=" };
+	static const char *const names[] = { "ANYWARP_TLS=", "ANYWARP_TLS_", AW_XS_RULES_ENV "=",
+					     "ANYWARP_SOCKETS_RECORD=" };
 
 	for (size_t i = 0; aw_protect_required && i < ARRAY_LEN(names); i++)
 		if (!strncmp(variable, names[i], strlen(names[i])))
@@ -84,10 +85,13 @@ const char *aw_protect_begin(void)
 {
 	const char *text = secure_getenv(aw_setting_name(AW_SETTING_TLS));
 	const char *rules = secure_getenv("ANYWARP_TLS_RULES");
+	const char *record = secure_getenv(aw_setting_name(AW_SETTING_RECORD));
 
 	/* The library takes every connection in mode on for protected; an offer, or rules of TLS, could leave one in the clear. */
 	if (rules && *rules)
 		return "ANYWARP_TLS_RULES must be unset for a sockets program";
+	if ((!text || !*text || strcmp(text, "off") == 0) && record && strcmp(record, "tls") == 0)
+		return "ANYWARP_SOCKETS_RECORD=tls needs ANYWARP_TLS=require (anywarp sockets --tls require)";
 	if (!text || !*text || strcmp(text, "off") == 0)
 		return has_tls_plain(secure_getenv(AW_XS_RULES_ENV))
 			       ? "a rule tls-plain needs ANYWARP_TLS=require (anywarp sockets --tls require)"
@@ -124,6 +128,16 @@ void aw_protect_discard(int fd)
 	while (aw_libc()->recv(fd, NULL, INT32_MAX, MSG_TRUNC | MSG_DONTWAIT) > 0)
 		;
 	errno = saved;
+}
+
+char *aw_protect_getenv(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < kept_count; i++)
+		if (!strncmp(kept[i], name, len) && kept[i][len] == '=')
+			return kept[i] + len + 1;
+	return NULL;
 }
 
 size_t aw_protect_count(void)

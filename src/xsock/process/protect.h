@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A user may require TLS (ANYWARP_TLS=require): no byte of a socket in mode `on` then leaves, or is read, without it. The
-// proxy process carries each connection (docs/tls.md), and a socket that it cannot carry is refused. The library keeps the user's
+// proxy process carries each connection (docs/tls.md), unless ANYWARP_SOCKETS_RECORD is tls, and a socket that it cannot carry is refused. The library keeps the user's
 // settings as they were when the program began, since programs clear and overwrite their environment.
 #ifndef XSOCK_PROCESS_PROTECT_H
 #define XSOCK_PROCESS_PROTECT_H
@@ -27,6 +27,9 @@ bool aw_protect_covers(int fd);
 
 /* Discards what has come on fd, which has to be shut down or to have ended: none of it was proven to be the peer's. Keeps errno. */
 void aw_protect_discard(int fd);
+
+/* The value of a kept variable, or NULL. */
+char *aw_protect_getenv(const char *name);
 
 /*
  * The kept variables, for the environment of another program. count: how many there are; owns: the variable, of the form

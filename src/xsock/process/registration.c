@@ -175,6 +175,19 @@ void aw_registration_narrow(struct aw_sock *sock)
 	}
 }
 
+void aw_registration_await(struct aw_sock *sock, uint32_t events)
+{
+	for (struct aw_registration *reg = sock->registrations; reg; reg = reg->next) {
+		struct epoll_event event = reg->event;
+
+		event.events &=
+			~(uint32_t)(EPOLLIN | EPOLLOUT | EPOLLRDNORM | EPOLLWRNORM | EPOLLWRBAND);
+		event.events |= events;
+		reg->widened = true;
+		aw_libc()->epoll_ctl(reg->epfd, EPOLL_CTL_MOD, reg->fd, &event);
+	}
+}
+
 struct wanted {
 	int epfd;
 	epoll_data_t data;

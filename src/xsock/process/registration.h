@@ -38,6 +38,8 @@ void aw_registration_swap_all(struct aw_sock *sock, int new_fd, const struct sta
  */
 void aw_registration_widen(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
 void aw_registration_narrow(struct aw_sock *sock) AW_REQUIRES(aw_fdtab_mutex);
+/* While sock's handshake waits for the peer, its sets report EPOLLIN, or EPOLLOUT alone where it waits for room; until narrow. */
+void aw_registration_await(struct aw_sock *sock, uint32_t events) AW_REQUIRES(aw_fdtab_mutex);
 /*
  * Returns the registration in set epfd of an undecided socket with this data, and its socket. NULL:
  * none.

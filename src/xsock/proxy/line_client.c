@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -16,8 +17,10 @@
 #include "xsock/base/ip.h"
 #include "xsock/base/sockopt.h"
 #include "xsock/base/startup_time.h"
+#include "xsock/framed/cipher.h"
 #include "xsock/framed/first_bytes.h"
 #include "xsock/framed/hello.h"
+#include "xsock/framed/tls_start.h"
 #include "xsock/proxy/closer.h"
 #include "xsock/proxy/conns.h"
 #include "xsock/proxy/line_record.h"
@@ -29,7 +32,8 @@ struct line_client {
 	struct aw_line line;
 	int tcp, far;
 	bool nodelay;
-	bool secured; /* TLS is required: the endpoint judges the client, and answers it by an alert */
+	bool secured; /* TLS is required: the endpoint judges a client that asks for no record, and answers it by an alert */
+	struct aw_tls_start *start; /* TLS is required: from the client's first byte on */
 	union aw_address remote;
 	int64_t due_ns; /* the client's time is over then; 0: not in the list */
 	struct line_client *before, *after;
@@ -38,6 +42,17 @@ struct line_client {
 };
 
 static void timer_ready(struct aw_loop_source *source, uint32_t events);
+
+/* Returns whether the user wants records under TLS: another's server answers a client that asks for one by an alert. */
+static bool has_records_under_tls(void)
+{
+	unsigned long word = 0; /* its index: on, off, tls */
+
+	return aw_setting_parse(AW_SETTING_RECORD,
+				secure_getenv(aw_setting_name(AW_SETTING_RECORD)),
+				&word) == AW_SETTING_RIGHT &&
+	       word == 2;
+}
 
 static struct line_client *oldest, *newest;
 static struct aw_loop_source timer = { .fd = -1, .ready = timer_ready };
@@ -118,10 +133,11 @@ static void list_remove(struct line_client *client)
 static void client_free(struct line_client *client)
 {
 	list_remove(client);
+	aw_tls_start_free(client->start);
 	free(client);
 }
 
-static void refuse_silent(struct line_client *client)
+static void refuse_insecure(struct line_client *client, const char *cause)
 {
 	char text[INET6_ADDRSTRLEN] = "unknown";
 	uint8_t ip[16];
@@ -131,10 +147,8 @@ static void refuse_silent(struct line_client *client)
 	if (aw_ip_get(&client->remote.any, ip, &port))
 		aw_ip_write(ip, text);
 	if (client->secured && aw_log_has_room())
-		aw_log(AW_LOG_ERROR,
-		       "connection refused peer %s port %u cause no tls handshake within %d s: run its program under "
-		       "'anywarp sockets --tls require'",
-		       text, ntohs(port), AW_PEER_STARTUP_MS / 1000);
+		aw_log(AW_LOG_ERROR, "connection refused peer %s port %u cause %s", text,
+		       ntohs(port), cause);
 }
 
 /* The clients whose time is over are refused. That this side reads no more is what wakes their bridges. */
@@ -150,7 +164,9 @@ static void timer_ready(struct aw_loop_source *source, uint32_t events)
 
 		list_remove(client);
 		if (!client->ended && !client->error)
-			refuse_silent(client);
+			refuse_insecure(client,
+					"no tls handshake within 10 s: run its program under "
+					"'anywarp sockets --tls require'");
 		(void)shutdown(client->tcp, SHUT_RD);
 	}
 }
@@ -180,7 +196,9 @@ static void client_fds(struct aw_line *line, struct aw_line_fd fds[AW_LINE_FDS])
 {
 	const struct line_client *client = client_of(line);
 
-	fds[0] = (struct aw_line_fd){ client->tcp, EPOLLIN | EPOLLRDHUP | EPOLLET };
+	/* EPOLLOUT: a part of the handshake may wait for room. */
+	fds[0] = (struct aw_line_fd){ client->tcp, EPOLLIN | EPOLLRDHUP | EPOLLET |
+							   (client->secured ? EPOLLOUT : 0) };
 	fds[1] = (struct aw_line_fd){ .fd = -1 };
 }
 
@@ -231,29 +249,46 @@ static void client_stats(struct aw_line *line, struct aw_xs_stats *stats)
 	*stats = (struct aw_xs_stats){ .state = AW_XS_CONNECTING };
 }
 
-/* Begins the record, whose slot is this process's alone. */
+static int secure_record(struct aw_record *record, const struct line_client *client)
+{
+	struct aw_record_secrets secrets;
+	int err;
+
+	if (!aw_cipher_load(NULL))
+		return -EOPNOTSUPP;
+	aw_tls_start_copy_secrets(client->start, &secrets);
+	err = aw_record_secure(record, client->tcp, &secrets);
+	explicit_bzero(&secrets, sizeof(secrets));
+	return err;
+}
+
+/* Begins the record, whose slot is this process's alone. Under TLS the handshake is over. */
 static struct aw_line *begin_record(const struct line_client *client)
 {
 	uint8_t hello[AW_XS_HELLO_LEN];
 	struct aw_line_record_start start = { .tcp = client->tcp, .far = client->far, .near = -1 };
 	struct aw_record *record;
 	struct aw_line *line = NULL;
-	int on = 1;
+	int on = 1, err = 0;
 
 	if (aw_share_make(&start.share) != 0)
 		return NULL;
 	record = &start.share.slot->record;
-	aw_hello_fill(hello, false);
-	aw_record_init(record);
-	if (aw_record_take_request(record, client->tcp) == 0) {
+	aw_hello_fill(hello, client->start);
+	if (client->start)
+		err = secure_record(record, client);
+	else
+		aw_record_init(record);
+	if (!err && aw_record_take_request(record, client->tcp) == 0) {
 		aw_record_respond(record, hello, sizeof(hello));
 		record->rx.in_line = aw_sockopt_int(client->tcp, SOL_SOCKET, SO_OOBINLINE, 0);
 		(void)setsockopt(client->tcp, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 		line = aw_line_of_record(&start);
 	}
-	if (!line)
+	if (!line) {
+		aw_record_forget_keys(record);
 		aw_share_put(&start.share);
-	else
+	} else
 		(void)aw_record_answer(record, client->tcp);
 	return line;
 }
@@ -264,6 +299,34 @@ static bool has_ended(int tcp)
 	struct pollfd end = { .fd = tcp, .events = POLLRDHUP };
 
 	return poll(&end, 1, 0) == 1;
+}
+
+/* Goes on with the handshake of a client that has sent something. Returns what it asks for. */
+static enum aw_first_bytes shake_hands(struct line_client *client)
+{
+	struct aw_tls_start_wait wait;
+	size_t wanted;
+
+	if (!client->start)
+		client->start = aw_tls_start_create(true);
+	if (!client->start)
+		return AW_FIRST_BYTES_ENDPOINT;
+	switch (aw_tls_start_step(client->start, client->tcp, &wait)) {
+	case AW_TLS_START_LATER:
+		break;
+	case AW_TLS_START_DONE:
+		if (aw_tls_start_has_record(client->tcp, &wanted) || has_ended(client->tcp))
+			return AW_FIRST_BYTES_RECORD;
+		break;
+	case AW_TLS_START_OTHER:
+		aw_tls_start_free(client->start);
+		client->start = NULL;
+		return AW_FIRST_BYTES_ENDPOINT;
+	case AW_TLS_START_FAILED:
+		refuse_insecure(client, aw_tls_start_cause(client->start));
+		break;
+	}
+	return AW_FIRST_BYTES_MORE;
 }
 
 static struct aw_line *client_become(struct aw_line *line)
@@ -280,7 +343,9 @@ static struct aw_line *client_become(struct aw_line *line)
 		return NULL;
 	is_all = has_ended(client->tcp);
 	got = recv(client->tcp, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
-	if (got > 0)
+	if (client->start || (got > 0 && client->secured && has_records_under_tls()))
+		asked = shake_hands(client);
+	else if (got > 0)
 		asked = client->secured ? AW_FIRST_BYTES_ENDPOINT
 					: aw_first_bytes_judge(bytes, (size_t)got, &missing);
 	switch (asked) {
@@ -298,6 +363,8 @@ static struct aw_line *client_become(struct aw_line *line)
 		client->error = EPROTO;
 		break;
 	case AW_FIRST_BYTES_MORE:
+		if (client->start)
+			break;
 		client->ended = got == 0;
 		if (got < 0 && errno != EAGAIN)
 			client->error = errno;

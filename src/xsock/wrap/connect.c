@@ -161,6 +161,7 @@ static int connect_again(int fd, const struct sockaddr *addr, socklen_t len)
 		result = connect_or_pair(fd, addr, len);
 		return result ? result : aw_first_io_connected(fd);
 	case AW_FD_PENDING:
+		return connect_bridged(fd);
 	case AW_FD_STARTING:
 		return aw_fail_with(EISCONN);
 	}

@@ -5,14 +5,15 @@
 // An accepted client's ClientHello stays in the socket until it is known that the client asks for records: another client is left to
 // the proxy process as it came. From the ClientHello on the connection is this process's.
 //
-// Calls take the object's own lock, under a shield, and do not wait. The caller keeps fd open, and holds no lock.
-#ifndef XSOCK_PRELOAD_TLS_START_H
-#define XSOCK_PRELOAD_TLS_START_H
+// Calls take the object's own lock, and do not wait. The caller keeps fd open and holds no lock; where signal handlers and cancellation
+// may come, it raises a shield.
+#ifndef XSOCK_FRAMED_TLS_START_H
+#define XSOCK_FRAMED_TLS_START_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "net/tls/secrets.h"
+#include "record/key.h"
 
 struct aw_tls_start;
 
@@ -30,21 +31,30 @@ struct aw_tls_start_wait {
 
 /* accepts: the peer has connected. NULL: memory is out. */
 struct aw_tls_start *aw_tls_start_create(bool accepts);
-/* Forgets the keys. No thread uses the object. Takes NULL. */
+/* Another user, who frees it as well. Takes NULL. */
+void aw_tls_start_get(struct aw_tls_start *start);
+/* Forgets the keys, once the last user has called it. Takes NULL. */
 void aw_tls_start_free(struct aw_tls_start *start);
 
 /* Goes on as far as the socket has bytes and room. wait: written with LATER. */
 enum aw_tls_started aw_tls_start_step(struct aw_tls_start *start, int fd,
 				      struct aw_tls_start_wait *wait);
 
+/*
+ * Behind DONE, at the passive end: returns whether the client's first record has come whole, or is longer than any. *wanted: how many
+ * bytes must be there.
+ */
+bool aw_tls_start_has_record(int fd, size_t *wanted);
+
 /* Returns whether a byte was sent or taken: nobody else can carry the connection any more. */
 bool aw_tls_start_has_begun(struct aw_tls_start *start);
 
 /* Behind FAILED: in words, with a remedy. */
 const char *aw_tls_start_cause(const struct aw_tls_start *start);
+/* Behind FAILED: TCP has reported ECONNRESET, in place of one of the program's calls. */
+bool aw_tls_start_was_reset(const struct aw_tls_start *start);
 
-/* Behind DONE: TLS_AES_128_GCM_SHA256, ... (RFC 8446 B.4); the secrets, which the caller wipes; the peer's name, for the log. */
-unsigned aw_tls_start_cipher(const struct aw_tls_start *start);
-void aw_tls_start_copy_secrets(const struct aw_tls_start *start, struct aw_tls_secrets *secrets);
+/* Behind DONE: the record's secrets, which the caller wipes. */
+void aw_tls_start_copy_secrets(const struct aw_tls_start *start, struct aw_record_secrets *secrets);
 
 #endif

@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-#include "xsock/preload/tls_start.h"
+#include "xsock/framed/tls_start.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/param.h>
 
 #include "net/tls/handshake.h"
 #include "xsock/base/ip.h"
 #include "xsock/base/libc.h"
 #include "xsock/process/memory.h"
-#include "xsock/process/shield.h"
 
 #define OUT_MAX 4096
 
+_Static_assert(AW_TLS_SECRET_MAX <= AW_SECRET_MAX, "a record has room for the handshake's secrets");
+
 struct aw_tls_start {
+	_Atomic(unsigned) users;
 	pthread_mutex_t lock; /* guards all below */
 	bool accepts;
 	bool has_begun;
+	bool was_reset;
 	enum aw_tls_started state;
 	struct aw_handshake *handshake; /* NULL: not begun */
 	const char *cause; /* why there is no handshake, or NULL */
@@ -36,12 +41,19 @@ struct aw_tls_start *aw_tls_start_create(bool accepts)
 		return NULL;
 	pthread_mutex_init(&start->lock, NULL);
 	start->accepts = accepts;
+	atomic_store(&start->users, 1);
 	return start;
+}
+
+void aw_tls_start_get(struct aw_tls_start *start)
+{
+	if (start)
+		atomic_fetch_add(&start->users, 1);
 }
 
 void aw_tls_start_free(struct aw_tls_start *start)
 {
-	if (!start)
+	if (!start || atomic_fetch_sub(&start->users, 1) > 1)
 		return;
 	aw_handshake_free(start->handshake);
 	pthread_mutex_destroy(&start->lock);
@@ -77,8 +89,8 @@ static bool begin(struct aw_tls_start *start, int fd)
 	return !err;
 }
 
-/* Sends what the handshake has put out. Returns 0, EAGAIN: TCP has no room, or another errno. */
-static int flush(struct aw_tls_start *start, int fd)
+/* Sends what the handshake has put out. Returns 0, EAGAIN: TCP has no room, or another errno. more: a record follows at once. */
+static int flush(struct aw_tls_start *start, int fd, int more)
 {
 	for (;;) {
 		ssize_t n;
@@ -90,7 +102,7 @@ static int flush(struct aw_tls_start *start, int fd)
 		if (start->out_len == 0)
 			return 0;
 		n = aw_libc()->send(fd, start->out + start->out_at, start->out_len - start->out_at,
-				    MSG_DONTWAIT | MSG_NOSIGNAL);
+				    MSG_DONTWAIT | MSG_NOSIGNAL | more);
 		if (n < 0)
 			return errno == EINTR || errno == ENOBUFS ? EAGAIN : errno;
 		start->has_begun = true;
@@ -127,6 +139,7 @@ static bool drop(int fd, size_t len)
 
 static enum aw_handshake_state cut(struct aw_tls_start *start, ssize_t n)
 {
+	start->was_reset |= n < 0 && errno == ECONNRESET;
 	return aw_handshake_cut(start->handshake, n == 0 ? 0 : errno);
 }
 
@@ -209,7 +222,9 @@ static enum aw_tls_started advance(struct aw_tls_start *start, int fd,
 	state = receive(start, fd, &wanted);
 	if (state == AW_HANDSHAKE_OTHER && !start->has_begun)
 		return start->state = AW_TLS_START_OTHER;
-	err = flush(start, fd);
+	/* A client's last flight goes with its Request, which Nagle's algorithm would have wait for an acknowledgement. */
+	err = flush(start, fd, state == AW_HANDSHAKE_DONE && !start->accepts ? MSG_MORE : 0);
+	start->was_reset |= err == ECONNRESET;
 	if (err && err != EAGAIN && state == AW_HANDSHAKE_MORE)
 		state = aw_handshake_cut(start->handshake, err);
 	if (state == AW_HANDSHAKE_FAILED || state == AW_HANDSHAKE_OTHER)
@@ -226,30 +241,45 @@ static enum aw_tls_started advance(struct aw_tls_start *start, int fd,
 enum aw_tls_started aw_tls_start_step(struct aw_tls_start *start, int fd,
 				      struct aw_tls_start_wait *wait)
 {
-	struct aw_shield shield;
 	enum aw_tls_started state;
 
-	aw_shield_raise(&shield);
 	pthread_mutex_lock(&start->lock);
 	state = start->state;
 	if (state == AW_TLS_START_LATER)
 		state = advance(start, fd, wait);
 	pthread_mutex_unlock(&start->lock);
-	aw_shield_lower(&shield);
 	return state;
+}
+
+bool aw_tls_start_has_record(int fd, size_t *wanted)
+{
+	uint8_t header[AW_HANDSHAKE_HEADER];
+	int queued = 0;
+	size_t len;
+
+	*wanted = AW_HANDSHAKE_HEADER;
+	if (aw_libc()->recv(fd, header, sizeof(header), MSG_PEEK | MSG_DONTWAIT) !=
+	    (ssize_t)sizeof(header))
+		return false;
+	len = (size_t)header[3] << 8 | header[4];
+	*wanted += MIN(len, AW_HANDSHAKE_RECORD_MAX);
+	(void)aw_libc()->ioctl(fd, FIONREAD, &queued);
+	return (size_t)queued >= *wanted || len > AW_HANDSHAKE_RECORD_MAX;
 }
 
 bool aw_tls_start_has_begun(struct aw_tls_start *start)
 {
-	struct aw_shield shield;
 	bool has_begun;
 
-	aw_shield_raise(&shield);
 	pthread_mutex_lock(&start->lock);
 	has_begun = start->has_begun;
 	pthread_mutex_unlock(&start->lock);
-	aw_shield_lower(&shield);
 	return has_begun;
+}
+
+bool aw_tls_start_was_reset(const struct aw_tls_start *start)
+{
+	return start->was_reset;
 }
 
 const char *aw_tls_start_cause(const struct aw_tls_start *start)
@@ -257,12 +287,14 @@ const char *aw_tls_start_cause(const struct aw_tls_start *start)
 	return start->cause ? start->cause : aw_handshake_cause(start->handshake);
 }
 
-unsigned aw_tls_start_cipher(const struct aw_tls_start *start)
+void aw_tls_start_copy_secrets(const struct aw_tls_start *start, struct aw_record_secrets *secrets)
 {
-	return aw_handshake_cipher(start->handshake);
-}
+	const struct aw_tls_secrets *known = aw_handshake_secrets(start->handshake);
 
-void aw_tls_start_copy_secrets(const struct aw_tls_start *start, struct aw_tls_secrets *secrets)
-{
-	*secrets = *aw_handshake_secrets(start->handshake);
+	*secrets = (struct aw_record_secrets){
+		.suite = aw_handshake_cipher(start->handshake),
+		.is_client = !start->accepts,
+	};
+	memcpy(secrets->client, known->client, known->len);
+	memcpy(secrets->server, known->server, known->len);
 }
