@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """How a TCP socket behaves, row by row (contract_*.c): the same in all modes."""
 
+import os
 import subprocess
 
 import conftest
@@ -66,7 +67,7 @@ NO_RECORD = "is no record"
 # Another thread's call, which connect lets wait for as long as it waits for the server, is what makes the server accept.
 BESIDE_CONNECT = {"poll_beside_connect", "select_beside_connect", "shutdown_beside_connect", "fork_beside_connect", "connect_restarts",
                   "shutdown_in_a_child_beside_connect"}
-MODES = conftest.MODES if conftest.SANITIZER else conftest.ALL_MODES
+MODES = conftest.MODES if conftest.SANITIZER and "ANYWARP_MODES" not in os.environ else conftest.ALL_MODES
 
 
 @pytest.mark.parametrize("mode", MODES, indirect=True)

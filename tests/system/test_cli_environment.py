@@ -13,7 +13,7 @@ ANYWARP = pathlib.Path(os.environ["ANYWARP_BUILD"]).resolve() / "bin" / "anywarp
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = {path: path.read_text() for path in sorted((ROOT / "src").rglob("*.[ch]")) if "kmod" not in path.parts}
 MACROS = dict(re.findall(r'#define (\w+) "(\w+)"', "\n".join(SOURCES.values())))
-READ = re.compile(r'\bgetenv\(("\w+"|[A-Z_]+)|\bsecure_getenv\(("\w+"|[A-Z_]+)')
+READ = re.compile(r'\b(?:aw_tls_)?getenv\(("\w+"|[A-Z_]+)|\bsecure_getenv\(("\w+"|[A-Z_]+)')
 SETTINGS = dict(re.findall(r'\[AW_SETTING_\w+\] = \{ "(\w+)", (.*) \}', (ROOT / "src/base/setting.c").read_text()))
 # In these directories a library reads, in a process that may have more rights than its user. Of cli/ one file is one.
 LIBRARIES = ("src/check", "src/core", "src/net", "src/rdmacm", "src/record", "src/ring", "src/verbs", "src/wire", "src/xsock",
@@ -105,7 +105,7 @@ def test_a_program_that_is_started_with_a_mistyped_name_is_noted(command):
 LIBDIR = ANYWARP.parents[1] / "lib"
 WRONG = {"ANYWARP_HOST_PATH": "it must be auto, on or off; nothing connects", "ANYWARP_LOG": "it must be error, warn, info or debug; taken as error",
          "ANYWARP_PERSONA": "it must be iwarp or roce; there is no device",
-         "ANYWARP_SOCKETS_RECORD": "it must be on or off; taken as on",
+         "ANYWARP_SOCKETS_RECORD": "it must be on, off or tls; taken as on",
          "ANYWARP_SOCKETS_PAIR_MS": "it must be a number from 0 to 60000; taken as 10",
          "ANYWARP_TLS": "it must be off, require or offer; nothing connects",
          "ANYWARP_VARY": "it must be a number from 0 to 4294967295; there is no device"}

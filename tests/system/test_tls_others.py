@@ -8,7 +8,8 @@ import subprocess
 import pytest
 from test_tls_plain import LARGE, PLAIN, READ_ALL
 from test_tls_sockets import HEAD, NAME, SECONDS_MAX, SECRET, command, end_well
-from test_tls_sockets import authority, ends, files  # noqa: F401
+from test_tls_sockets import authority, files  # noqa: F401
+from test_tls_sockets import proxied as ends  # noqa: F401
 
 import conftest
 

@@ -12,7 +12,8 @@ import sys
 import pytest
 from test_tls import run_anywarp
 from test_tls_sockets import ANSWER, AT_ONCE, CLIENT, HEAD, LIBRARY, NAME, SECONDS_MAX, SECRET, Tap, command, end_well
-from test_tls_sockets import authority, ends, files, stranger  # noqa: F401
+from test_tls_sockets import authority, files, stranger  # noqa: F401
+from test_tls_sockets import proxied as ends  # noqa: F401
 
 import conftest
 from certificates import variables

@@ -110,12 +110,26 @@ class Ends:
             program.close()
 
 
-@pytest.fixture(params=["proxy", "record"])
-def ends(tmp_path, request):
-    opened = Ends(tmp_path, request.param == "record")
+def open_ends(tmp_path, request, record):
+    opened = Ends(tmp_path, record)
     request.node.told = opened.report
     yield opened
     opened.close()
+
+
+@pytest.fixture(params=["proxy", "record"])
+def ends(tmp_path, request):
+    yield from open_ends(tmp_path, request, request.param == "record")
+
+
+@pytest.fixture
+def proxied(tmp_path, request):
+    yield from open_ends(tmp_path, request, False)
+
+
+@pytest.fixture
+def recorded(tmp_path, request):
+    yield from open_ends(tmp_path, request, True)
 
 
 def end_well(*programs):
@@ -134,27 +148,6 @@ def test_two_ends_with_right_certificates(ends, port, files, named):
         assert f"got {ANSWER}" in client.output() and f"got {SECRET}" in server.output()
         wire.join(SECONDS_MAX)
         assert [octets in wire.octets for octets in (SECRET, ANSWER, b"MPA ID Re")] == [not own, not own, False]
-
-
-OLD, NEW = {"ANYWARP_SOCKETS_RECORD": "on"}, {"ANYWARP_SOCKETS_RECORD": "tls"}
-
-
-def test_a_server_of_records_serves_a_client_of_the_proxy(ends, port, files):
-    server = ends.server(port, files=files, **NEW)
-    client = ends(CLIENT, port, files=files, **OLD)
-    end_well(server, client)
-    assert f"got {ANSWER}" in client.output() and f"got {SECRET}" in server.output()
-
-
-def test_a_client_of_records_is_told_that_the_server_has_none(ends, port, files):
-    server = ends.server(port, files=files, **OLD)
-    wire = Tap(port)
-    client = ends(CLIENT, wire.port, files=files, **NEW)
-    end_well(server, client)
-    assert "failed EPROTO" in client.output() and "got" not in server.output(), client.report() + server.report()
-    client.wait_output("the peer does not carry records under tls")
-    wire.join(SECONDS_MAX)
-    assert SECRET not in wire.octets
 
 
 FORKS = HEAD + """

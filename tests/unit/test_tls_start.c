@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@
 #include <unistd.h>
 
 #define NAME "cluster"
+#define SILENT_CLIENTS 16
 
 static char folder[] = "/tmp/anywarp-unit-tls-start-XXXXXX";
 
@@ -338,6 +340,38 @@ static void step__tells_a_stranger(void **state)
 	close_pair(fds);
 }
 
+/* A peer that connects and says nothing costs no session: many can do so. */
+static void step__has_no_session_for_a_silent_client(void **state)
+{
+	struct aw_tls_start *starts[SILENT_CLIENTS];
+	int fds[SILENT_CLIENTS][2];
+	struct aw_tls_start_wait wait;
+	size_t before;
+
+	(void)state;
+	assert_int_equal(aw_tls_check(), 0);
+	for (int i = 0; i < SILENT_CLIENTS; i++) {
+		starts[i] = aw_tls_start_create(true);
+		connect_pair(fds[i]);
+	}
+	before = mallinfo2().uordblks;
+	for (int i = 0; i < SILENT_CLIENTS; i++) {
+		assert_int_equal(aw_tls_start_step(starts[i], fds[i][1], &wait),
+				 AW_TLS_START_LATER);
+		assert_int_equal(wait.events, POLLIN);
+		assert_int_equal(wait.bytes, 1);
+	}
+	assert_in_range(mallinfo2().uordblks, before, before + 1024);
+	for (int i = 0; i < SILENT_CLIENTS; i++) {
+		tcp_send(fds[i][0], "hello", 5);
+		await(fds[i][1], &wait);
+		assert_int_equal(aw_tls_start_step(starts[i], fds[i][1], &wait),
+				 AW_TLS_START_FAILED);
+		aw_tls_start_free(starts[i]);
+		close_pair(fds[i]);
+	}
+}
+
 /* At either end: the program is to get what TCP has told this library. */
 static void step__notes_a_reset(void **state)
 {
@@ -423,6 +457,7 @@ int main(void)
 		cmocka_unit_test(step__waits_for_room),
 		cmocka_unit_test(step__fails_where_the_stream_ends),
 		cmocka_unit_test(step__tells_a_stranger),
+		cmocka_unit_test(step__has_no_session_for_a_silent_client),
 		cmocka_unit_test(step__notes_a_reset),
 		cmocka_unit_test(has_record__knows_how_much_is_missing),
 		cmocka_unit_test(step__fails_without_a_connection),

@@ -10,7 +10,9 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -24,7 +26,15 @@ static void count_settled(void)
 	settled++;
 }
 
-const struct aw_fdtab_hooks aw_fdtab_hooks = { .settle = count_settled };
+static int told; /* by note_step: 1: no thread was in a step, 2: one was */
+
+/* The table calls it in the child of a fork. */
+static void note_step(bool in_step)
+{
+	told = in_step ? 2 : 1;
+}
+
+const struct aw_fdtab_hooks aw_fdtab_hooks = { .settle = count_settled, .renew_locks = note_step };
 
 static int new_socket(enum aw_fd_state state)
 {
@@ -308,6 +318,76 @@ static uint64_t ino_of(int fd)
 	return fstat(fd, &file) == 0 ? file.st_ino : 0;
 }
 
+/* The steps of a test of forks, in the order in which its threads have made them. */
+static _Atomic(int) places;
+static int ended_at, forked_at, began_at;
+
+static void *step_behind_fork(void *unused)
+{
+	(void)unused;
+	aw_fdtab_begin_step();
+	began_at = ++places;
+	aw_fdtab_end_step();
+	return NULL;
+}
+
+static void *fork_beside_step(void *status)
+{
+	pthread_t stepper;
+	pid_t pid;
+
+	aw_fdtab_fork_begin();
+	forked_at = ++places;
+	assert_int_equal(pthread_create(&stepper, NULL, step_behind_fork, NULL), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(told);
+	for (int i = 0; i < 1000; i++)
+		sched_yield();
+	assert_int_equal(waitpid(pid, status, 0), pid);
+	places++;
+	aw_fdtab_fork_end();
+	assert_int_equal(pthread_join(stepper, NULL), 0);
+	return NULL;
+}
+
+static void fdtab__a_fork_waits_for_a_step_and_it_for_the_fork(void **state)
+{
+	pthread_t forker;
+	int status;
+
+	(void)state;
+	aw_fdtab_begin_step();
+	assert_int_equal(pthread_create(&forker, NULL, fork_beside_step, &status), 0);
+	for (int i = 0; i < 1000; i++)
+		sched_yield();
+	ended_at = ++places;
+	aw_fdtab_end_step();
+	assert_int_equal(pthread_join(forker, NULL), 0);
+	assert_int_equal(WEXITSTATUS(status), 1);
+	assert_int_equal(ended_at, 1);
+	assert_int_equal(forked_at, 2);
+	assert_int_equal(began_at, 4);
+}
+
+static void fdtab__a_child_is_told_of_a_step_that_was_under_way(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	aw_fdtab_begin_step();
+	pid = fork();
+	if (pid == 0) {
+		aw_fdtab_fork_begin(); /* does not wait for the parent's thread */
+		_exit(told);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	aw_fdtab_end_step();
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 2);
+}
+
 /* What connects is who forks's: the child's fds are of a socket that never was connected. */
 static void expect_child(int fd, int copy, bool connects)
 {
@@ -504,6 +584,8 @@ int main(void)
 		cmocka_unit_test(fdtab__a_child_of_vfork_changes_nothing),
 		cmocka_unit_test(fdtab__a_forked_child_has_its_own),
 		cmocka_unit_test(fdtab__what_connects_stays_with_who_forks),
+		cmocka_unit_test(fdtab__a_fork_waits_for_a_step_and_it_for_the_fork),
+		cmocka_unit_test(fdtab__a_child_is_told_of_a_step_that_was_under_way),
 		cmocka_unit_test(fdtab__wakes_who_waits_for_a_start),
 		cmocka_unit_test(fdtab__an_accepted_socket_is_shared_by_a_fork),
 		cmocka_unit_test(fdtab__finds_the_next_that_is_wanted),

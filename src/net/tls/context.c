@@ -237,7 +237,7 @@ SSL_CTX *aw_tls_context_get(void)
 {
 	SSL_CTX *ctx = NULL;
 
-	if (!aw_tls_is_used() || aw_tls_check() != 0)
+	if (!aw_tls_is_used() || aw_tls_check() != 0 || !aw_openssl_is_alive())
 		return NULL;
 	aw_lock(&lock);
 	renew(aw_tls_settings());

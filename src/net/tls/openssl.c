@@ -71,6 +71,11 @@ static int load_flags(void)
 	return RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | (apart ? RTLD_DEEPBIND : 0);
 }
 
+bool aw_openssl_is_alive(void)
+{
+	return aw_openssl.OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL) == 1;
+}
+
 /*
  * Nobody unloads the library: sessions live until the process ends. Where this library is the first to begin OpenSSL in the
  * process, exit(3) does not take its tables from under the progress thread.

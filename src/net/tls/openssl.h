@@ -97,6 +97,12 @@ extern aw_openssl_open_fn *aw_openssl_open;
 /* Valid once aw_openssl_load has succeeded. */
 extern struct aw_openssl aw_openssl;
 
+/*
+ * Behind aw_openssl_load. False: exit(3) has ended OpenSSL, as it does where the program was the first to begin it, and none of its
+ * functions may be called any more.
+ */
+bool aw_openssl_is_alive(void);
+
 /* True when OpenSSL is loaded. False: *why says what is missing, for the process's life. The caller serializes the calls. */
 bool aw_openssl_load(const char **why) __attribute__((warn_unused_result));
 

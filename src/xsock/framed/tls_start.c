@@ -10,6 +10,7 @@
 #include <sys/param.h>
 
 #include "net/tls/handshake.h"
+#include "net/tls/openssl.h"
 #include "xsock/base/ip.h"
 #include "xsock/base/libc.h"
 #include "xsock/process/memory.h"
@@ -26,6 +27,7 @@ struct aw_tls_start {
 	bool was_reset;
 	enum aw_tls_started state;
 	struct aw_handshake *handshake; /* NULL: not begun */
+	union aw_address peer; /* once it has begun */
 	const char *cause; /* why there is no handshake, or NULL */
 	/* Bytes that TCP has not taken yet. */
 	size_t out_at, out_len;
@@ -55,7 +57,8 @@ void aw_tls_start_free(struct aw_tls_start *start)
 {
 	if (!start || atomic_fetch_sub(&start->users, 1) > 1)
 		return;
-	aw_handshake_free(start->handshake);
+	if (start->handshake && aw_openssl_is_alive())
+		aw_handshake_free(start->handshake);
 	pthread_mutex_destroy(&start->lock);
 	aw_memory_unmap(start, sizeof(*start));
 }
@@ -71,18 +74,16 @@ static enum aw_tls_started fail(struct aw_tls_start *start, const char *cause)
 static bool begin(struct aw_tls_start *start, int fd)
 {
 	static const struct aw_tls_want require = { .mode = AW_TLS_REQUIRE };
-	union aw_address peer = { 0 };
-	socklen_t len = sizeof(peer);
+	socklen_t len = sizeof(start->peer);
 	int err;
 
 	if (start->handshake)
 		return true;
-	if (aw_libc()->getpeername(fd, (struct sockaddr *)&peer, &len) != 0) {
+	if (aw_libc()->getpeername(fd, &start->peer.any, &len) != 0) {
 		(void)fail(start, strerror(errno));
 		return false;
 	}
-	err = aw_handshake_create((struct sockaddr *)&peer, start->accepts, &require,
-				  &start->handshake);
+	err = aw_handshake_create(&start->peer.any, start->accepts, &require, &start->handshake);
 	if (err)
 		(void)fail(start, err == ENOMEM ? strerror(err)
 						: "the settings of TLS are wrong: see above");
@@ -209,6 +210,17 @@ static enum aw_handshake_state receive(struct aw_tls_start *start, int fd, size_
 	return take(start, fd);
 }
 
+/* Returns whether a client has sent nothing: it costs no session of OpenSSL's. */
+static bool is_silent(const struct aw_tls_start *start, int fd)
+{
+	struct pollfd ended = { .fd = fd, .events = POLLRDHUP };
+	int queued = 0;
+
+	return start->accepts && !start->handshake &&
+	       aw_libc()->ioctl(fd, FIONREAD, &queued) == 0 && queued == 0 &&
+	       aw_libc()->poll(&ended, 1, 0) == 0;
+}
+
 /* Moves bytes until the socket has none, or no room. */
 static enum aw_tls_started advance(struct aw_tls_start *start, int fd,
 				   struct aw_tls_start_wait *wait)
@@ -217,6 +229,12 @@ static enum aw_tls_started advance(struct aw_tls_start *start, int fd,
 	size_t wanted;
 	int err;
 
+	if (start->handshake && !aw_openssl_is_alive())
+		return fail(start, "the process ends amid the handshake");
+	if (is_silent(start, fd)) {
+		*wait = (struct aw_tls_start_wait){ .events = POLLIN, .bytes = 1 };
+		return AW_TLS_START_LATER;
+	}
 	if (!begin(start, fd))
 		return AW_TLS_START_FAILED;
 	state = receive(start, fd, &wanted);
@@ -280,6 +298,11 @@ bool aw_tls_start_has_begun(struct aw_tls_start *start)
 bool aw_tls_start_was_reset(const struct aw_tls_start *start)
 {
 	return start->was_reset;
+}
+
+const union aw_address *aw_tls_start_peer(const struct aw_tls_start *start)
+{
+	return start->handshake ? &start->peer : NULL;
 }
 
 const char *aw_tls_start_cause(const struct aw_tls_start *start)

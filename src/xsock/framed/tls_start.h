@@ -16,6 +16,7 @@
 #include "record/key.h"
 
 struct aw_tls_start;
+union aw_address;
 
 enum aw_tls_started {
 	AW_TLS_START_LATER, /* the next step is due when the socket is ready: struct aw_tls_start_wait */
@@ -49,7 +50,8 @@ bool aw_tls_start_has_record(int fd, size_t *wanted);
 /* Returns whether a byte was sent or taken: nobody else can carry the connection any more. */
 bool aw_tls_start_has_begun(struct aw_tls_start *start);
 
-/* Behind FAILED: in words, with a remedy. */
+/* Behind FAILED: the peer, of whose socket the kernel tells no address behind a reset; NULL: it is not known. In words, with a remedy. */
+const union aw_address *aw_tls_start_peer(const struct aw_tls_start *start);
 const char *aw_tls_start_cause(const struct aw_tls_start *start);
 /* Behind FAILED: TCP has reported ECONNRESET, in place of one of the program's calls. */
 bool aw_tls_start_was_reset(const struct aw_tls_start *start);

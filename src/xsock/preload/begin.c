@@ -27,10 +27,12 @@ static void at_fork(bool in_child) AW_REQUIRES(aw_fdtab_mutex)
 	aw_framed_at_fork(in_child);
 }
 
-static void renew_locks(void)
+/* Where no thread was in OpenSSL, the child goes on with the certificates that its parent has read. */
+static void renew_locks(bool in_step)
 {
 	aw_arena_renew_lock();
-	aw_fork_renew();
+	if (in_step)
+		aw_fork_renew();
 }
 
 const struct aw_fdtab_hooks aw_fdtab_hooks = {

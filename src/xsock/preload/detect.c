@@ -3,9 +3,12 @@
 #include "xsock/preload/detect.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <sys/param.h>
 
 #include "base/clock.h"
+#include "xsock/base/ip.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
 #include "xsock/framed/first_bytes.h"
@@ -207,9 +210,6 @@ bool aw_detect_has_ended(int fd)
 	       (revents && aw_libc()->recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0);
 }
 
-/* How long a fork, a stream of stdio or another program waits for a handshake that has come so far. */
-#define HAND_OVER_NS INT64_C(1500000000)
-
 /*
  * The handshake has sent or taken a byte: from here on the socket waits for the peer as one does whose Request is due, and is
  * neither readable nor writable for the program.
@@ -239,7 +239,9 @@ static enum aw_tls_started step_handshake(const struct aw_sock *sock, int fd,
 	struct aw_shield shield;
 
 	aw_shield_raise(&shield);
+	aw_fdtab_begin_step();
 	started = aw_tls_start_step(sock->tls, fd, wait);
+	aw_fdtab_end_step();
 	*begun = aw_tls_start_has_begun(sock->tls);
 	aw_shield_lower(&shield);
 	return started;
@@ -284,9 +286,10 @@ static enum aw_detected step_tls(const struct aw_sock *sock, int fd, struct aw_t
 /* How long a call waits for the handshake. 0: not at all; negative: as long as the peer has time. */
 static int64_t tls_limit_ns(const struct aw_first_io_call *call)
 {
-	if (call->kind == AW_FIRST_HAND_OVER || call->kind == AW_FIRST_FORK)
-		return HAND_OVER_NS;
-	if (call->kind == AW_FIRST_CLOSE || call->connects || !may_wait(call))
+	if (call->kind == AW_FIRST_HAND_OVER && !call->dontwait)
+		return AW_HAND_OVER_NS;
+	if (call->kind == AW_FIRST_FORK || call->kind == AW_FIRST_CLOSE || call->connects ||
+	    !may_wait(call))
 		return 0;
 	if (call->kind == AW_FIRST_SHUTDOWN)
 		return -1;
@@ -316,22 +319,64 @@ static enum aw_detected leave_tls(const struct aw_sock *sock, const struct aw_fi
 	return AW_DETECTED_FAILED;
 }
 
+/* The sockets whose handshakes go on while one waits for its own. */
+struct others {
+	int fd; /* the one that waits */
+	enum aw_role role;
+	bool all; /* also those that have its role */
+};
+
 static bool is_undecided_other(const struct aw_sock *sock, int fd, const void *arg)
 {
-	return fd != *(const int *)arg && !sock->caller && !sock->error &&
-	       (sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING);
+	const struct others *others = arg;
+
+	return fd != others->fd && !sock->caller && !sock->error &&
+	       (sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING) &&
+	       (others->all || sock->role != others->role);
 }
 
-/* The peer may be this process, which waits at one end for what it has still to do at the other. */
-static void step_own_peers(int fd)
+/* Returns whether fd's two ends have one address. */
+static bool is_within_host(int fd)
+{
+	union aw_address ends[2] = { 0 };
+	socklen_t lens[2] = { sizeof(ends[0]), sizeof(ends[1]) };
+	uint8_t ips[2][16];
+	uint16_t port;
+
+	return aw_libc()->getsockname(fd, &ends[0].any, &lens[0]) == 0 &&
+	       aw_libc()->getpeername(fd, &ends[1].any, &lens[1]) == 0 &&
+	       aw_ip_get(&ends[0].any, ips[0], &port) && aw_ip_get(&ends[1].any, ips[1], &port) &&
+	       memcmp(ips[0], ips[1], sizeof(ips[0])) == 0;
+}
+
+/* Returns whether no thread of the process has begun to look at all sockets for so long. */
+static bool is_time_for_all(void)
+{
+	static _Atomic(int64_t) looked_ns;
+	int64_t now_ns = aw_now_ns(), before_ns = atomic_load(&looked_ns);
+
+	return now_ns - before_ns >= AW_DEADLINE_LOOK_NS &&
+	       atomic_compare_exchange_strong(&looked_ns, &before_ns, now_ns);
+}
+
+/*
+ * The peer may be this process, which waits at one end for what it has still to do at the other, or may wait for a third one, which
+ * waits for this process. A server may have thousands of peers that stall, and a thread that waits for each: they do not all
+ * look at all.
+ */
+static void step_own_peers(const struct aw_sock *sock, int fd)
 {
 	static _Thread_local __attribute__((tls_model("initial-exec"))) bool steps;
+	struct others others = { .fd = fd, .role = sock->role };
 
 	if (steps)
 		return;
+	others.all = is_time_for_all();
+	if (!others.all && !is_within_host(fd))
+		return;
 	steps = true;
-	for (int other = aw_fdtab_find(0, is_undecided_other, &fd); other >= 0;
-	     other = aw_fdtab_find(other + 1, is_undecided_other, &fd))
+	for (int other = aw_fdtab_find(0, is_undecided_other, &others); other >= 0;
+	     other = aw_fdtab_find(other + 1, is_undecided_other, &others))
 		(void)aw_first_io_make(other, AW_FIRST_POLL, true);
 	steps = false;
 }
@@ -363,7 +408,7 @@ static enum aw_detected await_tls(const struct aw_sock *sock, const struct aw_fi
 	for (;;) {
 		detected = step_tls(sock, call->fd, &wait);
 		if (detected == AW_DETECTED_LATER) {
-			step_own_peers(call->fd);
+			step_own_peers(sock, call->fd);
 			detected = step_tls(sock, call->fd, &wait);
 		}
 		if (detected != AW_DETECTED_LATER)
@@ -374,8 +419,8 @@ static enum aw_detected await_tls(const struct aw_sock *sock, const struct aw_fi
 		if (limit_ns == 0 || (limit_ns > 0 && aw_now_ns() >= end_ns))
 			return leave_tls(sock, call);
 		if (!await_events(call, wait.events, end_ns, limit_ns))
-			return limit_ns == HAND_OVER_NS ? leave_tls(sock, call)
-							: AW_DETECTED_FAILED;
+			return call->kind == AW_FIRST_HAND_OVER ? leave_tls(sock, call)
+								: AW_DETECTED_FAILED;
 		if (!is_undecided(call->fd))
 			return AW_DETECTED_RECORD; /* another thread has started it */
 	}

@@ -101,7 +101,7 @@ static void make_candidate(struct aw_sock *sock)
 }
 
 /*
- * Makes sock STARTING, for the calling thread to start. False: another thread has started it, or fd
+ * Makes sock STARTING, for the calling thread to start. False: another thread has started it, or found that it cannot be started, or fd
  * is another file by now.
  */
 static bool claim_socket(struct aw_sock *sock, int fd)
@@ -112,7 +112,7 @@ static bool claim_socket(struct aw_sock *sock, int fd)
 	aw_fdtab_await_forks();
 	await_started(sock);
 	claimed = (sock->state == AW_FD_CONNECTING || sock->state == AW_FD_PENDING) &&
-		  aw_fdtab_get(fd) == sock;
+		  !sock->error && aw_fdtab_get(fd) == sock;
 	if (claimed) {
 		aw_first_io_restore_lowat(sock);
 		aw_fdtab_set_state(sock, AW_FD_STARTING);
@@ -221,8 +221,17 @@ static int refuse_started(struct aw_sock *sock, const struct aw_first_io_call *c
 		cause = "libcrypto.so.3 cannot be loaded";
 	else if (err == ENOMEM)
 		cause = "there is no room for another record: set ANYWARP_SOCKETS_RECORD=off";
-	aw_refusal_log_tls(call->fd, NULL, cause);
+	aw_refusal_log_tls(call->fd, aw_tls_start_peer(sock->tls), cause);
 	return end_started(sock, call, err == ENODATA ? ECONNRESET : EPROTO);
+}
+
+static void free_handshake(struct aw_tls_start *start)
+{
+	if (!start)
+		return;
+	aw_fdtab_begin_step();
+	aw_tls_start_free(start);
+	aw_fdtab_end_step();
 }
 
 /* Frees the handshake, with its keys: sock is claimed, and no other thread judges it any more. */
@@ -234,7 +243,7 @@ static void end_handshake(struct aw_sock *sock)
 	start = sock->tls;
 	sock->tls = NULL;
 	aw_fdtab_unlock();
-	aw_tls_start_free(start);
+	free_handshake(start);
 }
 
 /* Makes sock framed or bridged. If a record finds no slot, the proxy process begins the connection. */
@@ -277,13 +286,21 @@ static int start_claimed(struct aw_sock *sock, const struct aw_first_io_call *ca
 	return aw_fail_with(err);
 }
 
+/* Returns what the call returns of a connection whose error is kept for the first call that can return it. */
+static int pass_kept_error(const struct aw_first_io_call *call)
+{
+	int err = call->connects || !returns_error(call) ? 0 : aw_first_io_take_error(call->fd);
+
+	return err ? aw_fail_with(err) : 0;
+}
+
 /* The kernel names no peer of a socket that is shut: this comes before. */
 static void log_refusal(const struct aw_sock *sock, int fd, enum aw_detected detected)
 {
 	bool connects = sock->role == AW_ROLE_ACTIVE;
 
 	if (detected == AW_DETECTED_INSECURE && sock->tls)
-		aw_refusal_log_tls(fd, NULL, aw_tls_start_cause(sock->tls));
+		aw_refusal_log_tls(fd, aw_tls_start_peer(sock->tls), aw_tls_start_cause(sock->tls));
 	else if (detected == AW_DETECTED_UNMOVED)
 		aw_refusal_log_tls(
 			fd, NULL,
@@ -331,11 +348,7 @@ static int refuse_peer(struct aw_sock *sock, const struct aw_first_io_call *call
 		}
 	}
 	aw_fdtab_unlock();
-	if (!refused)
-		return 0;
-	if (call->connects || !returns_error(call))
-		return 0;
-	return aw_fail_with(aw_first_io_take_error(call->fd));
+	return refused ? pass_kept_error(call) : 0;
 }
 
 static int apply_detected(struct aw_sock *sock, const struct aw_first_io_call *call,
@@ -349,6 +362,8 @@ static int apply_detected(struct aw_sock *sock, const struct aw_first_io_call *c
 		if (claim_socket(sock, call->fd)) {
 			result = start_claimed(sock, call, detected == AW_DETECTED_RECORD);
 			end_handshake(sock);
+		} else {
+			result = pass_kept_error(call);
 		}
 		/* stdio knows no records. */
 		aw_fdtab_lock();
@@ -440,7 +455,7 @@ static void cancel_judging(void *arg)
 
 	aw_first_io_end_sleep(judge->sock);
 	release_socket(judge->sock);
-	aw_tls_start_free(judge->like.tls);
+	free_handshake(judge->like.tls);
 }
 
 /* Judges by the copy, without the lock. The thread may be cancelled while it waits to read. */
@@ -488,7 +503,7 @@ static int make_first_io(const struct aw_first_io_call *call)
 	if (result == 0)
 		errno = saved;
 	release_socket(sock);
-	aw_tls_start_free(judge.like.tls);
+	free_handshake(judge.like.tls);
 	aw_quiet_end(&before);
 	return result;
 }

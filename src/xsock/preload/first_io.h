@@ -34,9 +34,12 @@ enum aw_first_io {
 	AW_FIRST_SHUTDOWN, /* may wait until the connection begins, whatever fd's modes: shutdown(2) knows neither EAGAIN nor EINTR */
 	AW_FIRST_POLL, /* does not wait: fd may stay undecided */
 	AW_FIRST_CLOSE, /* does not wait: the proxy process waits for a client's Request that is not there */
-	AW_FIRST_HAND_OVER, /* the same, whether it is there or not */
-	AW_FIRST_FORK, /* the same, but that a TLS handshake which is under way stays this process's */
+	AW_FIRST_HAND_OVER, /* the same, whether it is there or not; a TLS handshake that is under way has AW_HAND_OVER_NS, if the call may wait */
+	AW_FIRST_FORK, /* the same, but that such a handshake is not waited for, and stays this process's */
 };
+
+/* How long a fork, a stream of stdio or another program waits for handshakes that are under way, which do not move to another process. */
+#define AW_HAND_OVER_NS INT64_C(1500000000)
 
 /*
  * The slow half of aw_first_io, for an fd that is undecided. Returns 0 if the caller goes on with

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "xsock/base/libc.h"
 #include "xsock/base/sockopt.h"
 #include "xsock/framed/bridge.h"
@@ -18,6 +19,7 @@
 
 #define START_NS 200000
 #define START_TURNS 20000 /* 4 s in all, longer than any start takes */
+#define HANDSHAKE_TURN_MS 10
 #define CONNECT_MS 1500 /* for each connect before a fork: the kernel repeats a SYN after 1 s */
 
 static bool is_in_state(const struct aw_sock *sock, int fd, const void *arg)
@@ -57,10 +59,44 @@ static void begin_now(int fd)
 		(void)aw_first_io_make(fd, AW_FIRST_POLL, true);
 }
 
+static bool is_in_handshake(const struct aw_sock *sock, int fd, const void *arg)
+{
+	(void)fd;
+	(void)arg;
+	return sock->state == AW_FD_PENDING && sock->tls_begun && !sock->error;
+}
+
+/* Goes on with the handshake of fd, if one is under way, until end_ns. */
+static void await_handshake(int fd, int64_t end_ns)
+{
+	struct aw_sock sock;
+
+	while (aw_fdtab_look(fd, &sock) && is_in_handshake(&sock, fd, NULL) &&
+	       aw_now_ns() < end_ns) {
+		(void)aw_first_io_poll(fd, POLLIN, HANDSHAKE_TURN_MS);
+		(void)aw_first_io_make(fd, AW_FIRST_POLL, true);
+	}
+}
+
+/* However many peers stall, all handshakes together have AW_HAND_OVER_NS. surviving: only those of fds that an exec keeps. */
+static void await_handshakes(bool surviving)
+{
+	int64_t end_ns = aw_now_ns() + AW_HAND_OVER_NS;
+
+	for (int fd = aw_fdtab_find(0, is_in_handshake, NULL); fd >= 0;
+	     fd = aw_fdtab_find(fd + 1, is_in_handshake, NULL))
+		if (!surviving || !(aw_libc()->fcntl(fd, F_GETFD) & FD_CLOEXEC))
+			await_handshake(fd, end_ns);
+}
+
 void aw_settle_fds(const int *fds, int count)
 {
-	for (int i = 0; i < count; i++)
+	int64_t end_ns = aw_now_ns() + AW_HAND_OVER_NS;
+
+	for (int i = 0; i < count; i++) {
+		await_handshake(fds[i], end_ns);
 		begin_now(fds[i]);
+	}
 }
 
 /*
@@ -100,6 +136,7 @@ static void settle_all(settle_fn *begin, settle_fn *hand_pending)
 		return;
 	settle_each(AW_FD_CONNECTING, begin);
 	aw_framed_reserve();
+	await_handshakes(false);
 	settle_each(AW_FD_PENDING, hand_pending);
 }
 
@@ -118,8 +155,10 @@ void aw_settle_all(void)
 void aw_settle_before_spawn(void)
 {
 	aw_attend_all(true);
-	if (aw_fdtab_any_undecided())
+	if (aw_fdtab_any_undecided()) {
+		await_handshakes(false);
 		settle_each(AW_FD_PENDING, begin_now);
+	}
 	settle_all(begin_inherited, hand_over);
 }
 
@@ -153,9 +192,11 @@ void aw_settle_before_user(void)
 
 void aw_settle_for_stranger(bool surviving)
 {
-	if (aw_fdtab_any_undecided())
+	if (aw_fdtab_any_undecided()) {
+		await_handshakes(surviving);
 		settle_each(AW_FD_PENDING,
 			    surviving ? begin_or_hand_over_surviving : begin_or_hand_over);
+	}
 	aw_framed_bridge_all(surviving);
 }
 

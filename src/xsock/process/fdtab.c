@@ -58,11 +58,13 @@ void aw_fdtab_unlock(void)
 
 void aw_fdtab_renew(bool locked)
 {
+	bool in_step = aw_fdtab_forget_steps();
+
 	if (!locked)
 		pthread_mutex_init(&aw_fdtab_mutex, NULL);
 	pthread_cond_init(&changed, NULL);
 	if (aw_fdtab_hooks.renew_locks)
-		aw_fdtab_hooks.renew_locks();
+		aw_fdtab_hooks.renew_locks(in_step);
 	/* The threads that were in calls are the parent's. */
 	for (int fd = 0; fd < fd_end; fd++) {
 		if (atomic_load_explicit(aw_fdtab_users_of(fd), memory_order_relaxed))

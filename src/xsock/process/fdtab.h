@@ -126,8 +126,11 @@ struct aw_fdtab_hooks {
 	void (*at_fork)(bool in_child);
 	/* Called with the lock: frees a socket's handshake, which no thread uses. NULL where there is none. */
 	void (*end_tls)(struct aw_tls_start *tls);
-	/* Called in the child of a fork, before all else: makes the locks anew that a thread of the parent's may have held. */
-	void (*renew_locks)(void);
+	/*
+	 * Called in the child of a fork, before all else: makes the locks anew that a thread of the parent's may have held. in_step: one was
+	 * in OpenSSL (aw_fdtab_begin_step).
+	 */
+	void (*renew_locks)(bool in_step);
 };
 extern const struct aw_fdtab_hooks aw_fdtab_hooks;
 
@@ -270,6 +273,12 @@ void aw_fdtab_watch_forks(void);
 /* In between no other thread makes a socket STARTING. Call both without the lock. allow keeps errno. */
 void aw_fdtab_bar_starts(void);
 void aw_fdtab_allow_starts(void);
+/*
+ * A thread is in OpenSSL between begin and end, and a fork by a wrapper waits for its end, and it for the fork's: the child finds
+ * OpenSSL's locks free. Call both without the lock.
+ */
+void aw_fdtab_begin_step(void);
+void aw_fdtab_end_step(void);
 /*
  * Calls libc's _Fork, which runs no handlers of pthread_atfork, and does their work itself. Returns
  * as fork(2).

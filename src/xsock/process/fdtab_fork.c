@@ -17,6 +17,8 @@ static unsigned forks AW_GUARDED_BY(aw_fdtab_mutex);
 _Atomic(uint16_t) aw_fdtab_forks_over;
 static _Thread_local unsigned forks_here; /* this thread's share of forks */
 static _Thread_local bool parent_exits; /* this thread is in daemon(3): the parent exits */
+/* The threads that are in OpenSSL for a handshake, and may hold its locks. */
+static unsigned steps AW_GUARDED_BY(aw_fdtab_mutex);
 /* The sockets that connect stay with the parent of the fork under way. */
 static bool parent_keeps AW_GUARDED_BY(aw_fdtab_mutex);
 
@@ -63,7 +65,33 @@ void aw_fdtab_bar_starts(void)
 		aw_fdtab_await_change();
 	forks++;
 	forks_here++;
+	while (steps)
+		aw_fdtab_await_change();
 	aw_fdtab_unlock();
+}
+
+void aw_fdtab_begin_step(void)
+{
+	aw_fdtab_lock();
+	aw_fdtab_await_forks();
+	steps++;
+	aw_fdtab_unlock();
+}
+
+void aw_fdtab_end_step(void)
+{
+	aw_fdtab_lock();
+	if (--steps == 0)
+		aw_fdtab_note_change();
+	aw_fdtab_unlock();
+}
+
+bool aw_fdtab_forget_steps(void)
+{
+	bool any = steps;
+
+	steps = 0;
+	return any;
 }
 
 void aw_fdtab_allow_starts(void)

@@ -49,6 +49,8 @@ void aw_fdtab_handle_forks(void);
 void aw_fdtab_renew(bool locked) AW_REQUIRES(aw_fdtab_mutex);
 /* fdtab_fork.c: how many forks of this process and its forefathers are over; it wraps around. */
 extern _Atomic(uint16_t) aw_fdtab_forks_over;
+/* fdtab_fork.c: in the child of a fork: forgets the parent's threads that were in a step. Returns whether there was one. */
+bool aw_fdtab_forget_steps(void) AW_REQUIRES(aw_fdtab_mutex);
 /* fdtab.c: returns whether a socket is STARTING. */
 bool aw_fdtab_any_starting(void) AW_REQUIRES(aw_fdtab_mutex);
 

@@ -227,10 +227,13 @@ static int shut_down_undecided(int fd, int how)
 	if (connects)
 		return result;
 
-	/* The connection begins without waiting for a client's Request, unless another process may begin it, too. */
+	/*
+	 * The connection begins without waiting for a client's Request, unless another process may begin it, too, or its TLS handshake is
+	 * this process's.
+	 */
 	result = aw_first_io_make(fd, AW_FIRST_SHUTDOWN, true);
 	if (result && errno == EAGAIN)
-		result = aw_fdtab_look(fd, &sock) && sock.shared
+		result = aw_fdtab_look(fd, &sock) && (sock.shared || sock.tls_begun)
 				 ? aw_first_io_make(fd, AW_FIRST_SHUTDOWN, false)
 				 : aw_first_io_make(fd, AW_FIRST_HAND_OVER, true);
 	if (result)

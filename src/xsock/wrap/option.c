@@ -114,7 +114,7 @@ AW_WRAPPER int setsockopt(int fd, int level, int name, const void *value, sockle
 	 */
 	if (level == SOL_SOCKET && name == SO_PEEK_OFF) {
 		if (aw_fdtab_state(fd) == AW_FD_PENDING)
-			(void)aw_first_io_make(fd, AW_FIRST_HAND_OVER, true);
+			(void)aw_first_io_make(fd, AW_FIRST_HAND_OVER, false);
 		if (aw_framed_bridge(fd))
 			return -1;
 	}
