@@ -65,8 +65,8 @@ static const struct variable settings[] = {
 	{ "ANYWARP_FAULTS_SEED", "1|NUMBER", CHECK, "the seed of the faults that occur by chance" },
 	{ "ANYWARP_SOCKETS_RULES", "(auto)|RULES", SOCKETS ", anywarp sockets, anywarp doctor",
 	  "which sockets become iWARP, one rule a line: 'anywarp help sockets' has the grammar" },
-	{ "ANYWARP_SOCKETS_RECORD", "on|off", SOCKETS ", anywarp doctor",
-	  "a connection in mode on between two ends of anywarp stays on the program's own TCP socket" },
+	{ "ANYWARP_SOCKETS_RECORD", "on|off|tls", SOCKETS ", anywarp sockets, anywarp doctor",
+	  "a connection in mode on between two ends of anywarp stays on the program's own TCP socket; under TLS with tls alone" },
 	{ "ANYWARP_SOCKETS_PAIR_MS", "10|0-60000", SOCKETS ", anywarp doctor",
 	  "how many milliseconds connect waits in mode auto for the accept of a server of this host, without which it stays TCP" },
 };

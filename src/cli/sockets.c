@@ -3,6 +3,7 @@
 // rules that are checked before it starts.
 #include "cli/sockets.h"
 
+#include "base/setting.h"
 #include "cli/cli.h"
 #include "cli/launch.h"
 #include "cli/tls_options.h"
@@ -45,6 +46,9 @@ static bool parse_option(char ***arg, struct sockets_options *options)
 	if (aw_launch_value(arg, "--rule", &value))
 		return need("--rule", "a rule, for example 'on port=5201'", value) &&
 		       aw_sockets_rules_add(&options->rules, "--rule", value);
+	if (aw_launch_value(arg, "--record", &value))
+		return aw_launch_setting(SOCKETS_WHO, "--record", AW_SETTING_RECORD, value) ==
+		       LAUNCH_TAKEN;
 	if (aw_launch_value(arg, "--status", &options->pid)) {
 		options->status = true;
 		if ((*arg)[1])
@@ -119,6 +123,21 @@ static bool set_environment(const struct sockets_options *options)
 	return false;
 }
 
+// The library would refuse the program, too, but only once it has begun.
+static bool check_record(void)
+{
+	unsigned long word = 0; // its index: on, off, tls
+
+	if (aw_tls_options_required() ||
+	    aw_setting_parse(AW_SETTING_RECORD, getenv(aw_setting_name(AW_SETTING_RECORD)),
+			     &word) != AW_SETTING_RIGHT ||
+	    word != 2)
+		return true;
+	fprintf(stderr,
+		SOCKETS_WHO ": --record tls (ANYWARP_SOCKETS_RECORD) needs --tls require\n");
+	return false;
+}
+
 static int do_as_told(struct sockets_options *options)
 {
 	const char *text = getenv(AW_XS_RULES_ENV), *program = *options->command, *why;
@@ -131,7 +150,7 @@ static int do_as_told(struct sockets_options *options)
 		return CLI_USAGE;
 	if (options->check)
 		return check(&options->rules);
-	if (!aw_tls_options_are_whole(SOCKETS_WHO))
+	if (!aw_tls_options_are_whole(SOCKETS_WHO) || !check_record())
 		return CLI_USAGE;
 	if (aw_tls_options_required() ? !aw_sockets_rules_are_protected(&options->rules)
 				      : aw_sockets_rules_need_tls(&options->rules))
@@ -180,7 +199,7 @@ const struct cli_command aw_cli_sockets = {
 	.help = "usage: anywarp sockets [--rules FILE] [--rule TEXT]... [--log LEVEL] [--mpa LIST]\n"
 		"                       [--tls off|require] [--tls-cert FILE] [--tls-key FILE]\n"
 		"                       [--tls-ca FILE] [--tls-name NAME] [--tls-keylog FILE]\n"
-		"                       [--] PROGRAM [ARGUMENTS]\n"
+		"                       [--record on|off|tls] [--] PROGRAM [ARGUMENTS]\n"
 		"       anywarp sockets --check [--rules FILE] [--rule TEXT]...\n"
 		"       anywarp sockets --status [PID]\n"
 		"\n"
@@ -206,10 +225,14 @@ const struct cli_command aw_cli_sockets = {
 		"                or debug\n"
 		"  --mpa LIST    how connections are set up; see 'anywarp help run'. With a list the\n"
 		"                proxy process carries every iWARP connection, which is slower\n"
+		"  --record on|off|tls  whether iWARP stays on PROGRAM's own TCP sockets: on\n"
+		"                (default), without TLS; tls, with --tls require, which makes small\n"
+		"                messages many times as fast, and which servers need before their\n"
+		"                clients; off, never, but through the proxy process: docs/tls.md\n"
 		"  --tls off|require  no TCP connection without TLS 1.3 under MPA, in which both ends\n"
 		"                show a certificate, but for those that a rule has off; without rules\n"
-		"                that is every connection. The proxy process carries them, and no rule\n"
-		"                may say 'auto': docs/tls.md\n"
+		"                that is every connection. The proxy process carries them, unless\n"
+		"                --record says tls, and no rule may say 'auto': docs/tls.md\n"
 		"  --tls-cert FILE  this end's certificate, with those between it and the CA (PEM)\n"
 		"  --tls-key FILE  its key (PEM, without a passphrase)\n"
 		"  --tls-ca FILE  the certificate of the CA that has issued the peers' (PEM)\n"

@@ -107,7 +107,7 @@ def test_the_manual_has_every_option():
                             check=True).stdout
     page = (MAN / "anywarp-sockets.1").read_text().replace("\\-", "-")
     options = set(re.findall(r"--[a-z]+(?:-[a-z]+)*", helped))
-    assert len(options) == 12
+    assert len(options) == 13
     for option in options:
         assert re.search(rf"^\.(B|BI) {option}\b", page, re.M), option
 

@@ -496,6 +496,15 @@ def test_the_command_sets_what_the_program_needs(files):
     assert {f"{key}={value}" for key, value in variables(files, NAME).items()} <= set(done.stdout.splitlines())
 
 
+def test_the_command_asks_for_records(files):
+    done = run_anywarp(*command(files, "--record", "tls", "--", "env"))
+    assert done.returncode == 0 and "ANYWARP_SOCKETS_RECORD=tls" in done.stdout.splitlines(), done.stderr
+    done = run_anywarp("sockets", "--record", "tls", "--", "echo", "ran")
+    assert (done.returncode, done.stdout) == (2, "") and "--record tls (ANYWARP_SOCKETS_RECORD) needs --tls require" in done.stderr
+    done = run_anywarp("sockets", "--record", "yes", "--", "echo", "ran")
+    assert done.returncode == 2 and "--record needs one of: on off tls" in done.stderr
+
+
 @pytest.mark.parametrize("rule, told", [
     ("auto port=80", "a rule says 'auto', and TLS is required"),
     ("on", None), ("off", None), ("rsockets port=7", None),
