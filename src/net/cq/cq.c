@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 static _Atomic uint32_t numbers; /* CQs made */
+static _Thread_local struct aw_cq_pushes pushes __attribute__((tls_model("initial-exec")));
 
 /* For other processes to read (net/stat/stat.h). */
 static void publish(struct aw_cq *cq) AW_REQUIRES(cq->lock)
@@ -247,11 +248,18 @@ void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry)
 		drop_oldest(cq);
 	}
 	write_entry(cq, entry);
-	bool raise = take_arming(cq, &entry->cqe);
+	bool raise = take_arming(cq, &entry->cqe) && cq->channel;
 
 	aw_unlock(&cq->lock);
-	if (raise && cq->channel)
+	pushes.cqes++;
+	pushes.events += raise;
+	if (raise)
 		aw_channel_raise(cq->channel, &cq->event);
+}
+
+struct aw_cq_pushes aw_cq_pushes_of_thread(void)
+{
+	return pushes;
 }
 
 bool aw_cq_wake(struct aw_cq *cq)

@@ -133,6 +133,13 @@ bool aw_cq_wake(struct aw_cq *cq) AW_EXCLUDES(cq->lock);
 void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry) AW_EXCLUDES(cq->lock);
 void aw_cq_forget(struct aw_cq *cq, const struct aw_cq_user *user) AW_EXCLUDES(cq->lock);
 
+/* Counts what the calling thread has added to all CQs. Both numbers wrap. */
+struct aw_cq_pushes {
+	uint32_t cqes;
+	uint32_t events; /* that these raised */
+};
+struct aw_cq_pushes aw_cq_pushes_of_thread(void);
+
 /*
  * For net/ud/ud.c, in cq_sock.c: until this socket has left as often as it has joined, pollers call
  * serve for it, and threads that have armed the CQ call await. join: 0 or ENOMEM.

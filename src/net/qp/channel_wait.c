@@ -189,7 +189,7 @@ static void look_at(uint32_t handle, struct look_result *found)
 		return;
 	aw_lock(&qp->lock);
 	uint64_t before = bytes_moved(qp);
-	uint32_t armed = aw_serving_armed(qp);
+	uint32_t armed = aw_serving_armed(qp), raised = aw_cq_pushes_of_thread().events;
 	bool open = qp->fd >= 0 && !qp->core.peer_closed;
 
 	if (qp->fd >= 0)
@@ -200,7 +200,7 @@ static void look_at(uint32_t handle, struct look_result *found)
 
 	if (moved && armed == 0)
 		found->unarmed = handle;
-	else if (moved && aw_serving_armed(qp) == armed)
+	else if (moved && aw_cq_pushes_of_thread().events == raised)
 		found->armed = handle;
 	aw_uqp_unlock(qp);
 	aw_uqp_put(qp);

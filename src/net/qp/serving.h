@@ -30,7 +30,7 @@ void aw_serving_lost_reach(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 /* The epoll set by which threads of the channel find the sockets of the QPs that server serves. */
 int aw_serving_set(const struct aw_channel *channel, enum aw_server server);
 
-/* How many of the QP's CQs are armed: fewer, once what has arrived has raised an event. */
+/* How many of the QP's CQs are armed. */
 uint32_t aw_serving_armed(const struct aw_uqp *qp);
 
 /* A thread has come to a channel to look at the sockets that watchers serve. */

@@ -22,30 +22,26 @@ static uint32_t
 	looks_due; /* only for the progress thread: QPs not yet looked at in this walk over the list */
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 
-static uint32_t cqes_ready(const struct aw_uqp *qp)
-{
-	const struct aw_cq *a = qp->attr.send_cq, *b = qp->attr.recv_cq;
-
-	return atomic_load_explicit(&a->ready, memory_order_relaxed) +
-	       atomic_load_explicit(&b->ready, memory_order_relaxed);
-}
-
 /*
  * A message that comes before the program has taken the last event, or between that and its arming of the CQ, raises no event and
- * says nothing of what the next will do.
+ * says nothing of what the next will do. The program may have taken this one's event, polled the CQ and armed it before this
+ * thread looks again, so the CQ does not tell what was raised.
  */
 static void serve_and_count(struct aw_uqp *qp, const struct aw_channel *channel, uint64_t now_ns)
 	AW_REQUIRES(qp->lock)
 {
 	bool awaits_program = channel && (aw_channel_is_filled(channel) ||
 					  now_ns < channel->took_ns + AW_ARMING_NS);
-	uint32_t armed = aw_serving_armed(qp), ready = cqes_ready(qp);
-	uint64_t before = qp->core.rx_pos;
+	const struct aw_cq_pushes before = aw_cq_pushes_of_thread();
+	uint32_t armed = aw_serving_armed(qp);
+	uint64_t pos = qp->core.rx_pos;
 
 	aw_uqp_serve(qp);
-	if (qp->core.rx_pos == before || (armed == 0 && awaits_program && cqes_ready(qp) > ready))
+	const struct aw_cq_pushes now = aw_cq_pushes_of_thread();
+
+	if (qp->core.rx_pos == pos || (armed == 0 && awaits_program && now.cqes != before.cqes))
 		return;
-	aw_eventful_count(&qp->serving.eventful, aw_serving_armed(qp) < armed);
+	aw_eventful_count(&qp->serving.eventful, now.events != before.events);
 }
 
 /*
