@@ -26,12 +26,13 @@ def fake_workers(folder):
     return folder
 
 
-def command(workers, out, *args, form="--short"):
-    return [sys.executable, "-B", str(DRIVER / "main.py"), f"--workers={workers}", "--out",
+def command(workers, out, *args, form="--short", page=False):
+    """Without a page as where matplotlib is not installed: to load it takes four times as long as all else of such a run."""
+    return [sys.executable, "-B", *([] if page else ["-S"]), str(DRIVER / "main.py"), f"--workers={workers}", "--out",
             str(out), form, *args]
 
 
-def bench(workers, out, *args, form="--short", **env):
+def bench(workers, out, *args, form="--short", page=False, **env):
     """A whole run of the driver, on loopback unless args say otherwise."""
-    return subprocess.run(command(workers, out, *args, form=form), capture_output=True, text=True,
+    return subprocess.run(command(workers, out, *args, form=form, page=page), capture_output=True, text=True,
                           timeout=120 * program.SLOWNESS, env={**os.environ, **env}, check=False)

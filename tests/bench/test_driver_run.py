@@ -196,7 +196,7 @@ def test_an_earlier_run_is_shown_again(workers, tmp_path):
 
 def test_the_page_is_one_file_that_needs_nothing(workers, tmp_path):
     pytest.importorskip("matplotlib")
-    done = bench(workers, tmp_path, *PART, "--only", "latency/loopback/4", "--rounds", "2")
+    done = bench(workers, tmp_path, *PART, "--only", "latency/loopback/4", "--rounds", "2", page=True)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "index.html").read_text()
     assert page.count('<svg role="img" aria-label="') >= 2
