@@ -24,7 +24,7 @@ struct way {
 	uint32_t records, first, missing;
 	uint32_t next; /* sequence number */
 	uint8_t *bytes;
-	size_t len;
+	size_t len, room;
 };
 
 struct scene {
@@ -62,6 +62,16 @@ static struct way *way_of(uint32_t qpn, bool out)
 	return &scene.ways[(qpn == scene.pair->a.qp->qpn ? 0 : 2) + out];
 }
 
+/* Twice as much each time: a sanitizer's realloc copies all that there is. */
+static void way_grow(struct way *way, size_t len)
+{
+	if (len <= way->room)
+		return;
+	way->room = 2 * len;
+	way->bytes = realloc(way->bytes, way->room);
+	assert_non_null(way->bytes);
+}
+
 static void take(const struct aw_capture_record *record)
 {
 	struct way *way = way_of(record->qpn, record->flags & AW_CAPTURE_OUT);
@@ -71,7 +81,7 @@ static void take(const struct aw_capture_record *record)
 	way->records++;
 	way->first += record->flags & AW_CAPTURE_FIRST ? 1 : 0;
 	way->next = record->seq + record->bytes;
-	way->bytes = realloc(way->bytes, way->len + record->bytes);
+	way_grow(way, way->len + record->bytes);
 	memcpy(way->bytes + way->len, record + 1, record->bytes);
 	way->len += record->bytes;
 }

@@ -26,13 +26,14 @@ static void aw_stag_scramble__is_a_permutation(void **state)
 
 	(void)state;
 	assert_non_null(seen);
+	/* cmocka's assertions are calls, which would take most of the time: they are made where there is one to fail. */
 	for (uint32_t index = 0; index <= AW_STAG_INDEX_MAX; index += step) {
 		uint32_t scrambled = aw_stag_scramble(&secret, index);
 
-		assert_true(scrambled <= AW_STAG_INDEX_MAX);
-		assert_false(seen[scrambled]);
+		if (scrambled > AW_STAG_INDEX_MAX || seen[scrambled] ||
+		    aw_stag_unscramble(&secret, scrambled) != index)
+			fail_msg("index %u is scrambled to %u", index, scrambled);
 		seen[scrambled] = true;
-		assert_int_equal(aw_stag_unscramble(&secret, scrambled), index);
 	}
 	free(seen);
 }
