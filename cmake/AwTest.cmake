@@ -78,12 +78,26 @@ function(aw_ndebug library)
 	target_compile_options(${library}_ndebug PRIVATE -Wno-unused -Wno-unused-parameter)
 endfunction()
 
+# aw_starts_threads(<variable> <file> [<target>...]): false where neither the test's file starts a thread nor the rooms that it tests:
+# wire and core own none (tools/check-freestanding). The thread sanitizer sees nothing in a program of one thread, and takes long to.
+function(aw_starts_threads variable file)
+	set(${variable} TRUE PARENT_SCOPE)
+	file(STRINGS "${file}" starts REGEX "pthread_create|thrd_create" LIMIT_COUNT 1)
+	if(NOT starts AND "${ARGN}" MATCHES "^(aw_wire|aw_core|core_parts)$")
+		set(${variable} FALSE PARENT_SCOPE)
+	endif()
+endfunction()
+
 # aw_unit_test(<name> [LIBS <target>...] [SOURCES <further file>...] [OF <other>]): tests/unit/test_<name>.c,
 # or test_<other>.c, a cmocka program.
 function(aw_unit_test name)
 	cmake_parse_arguments(T "" "OF" "SOURCES;LIBS" ${ARGN})
 	if(NOT T_OF)
 		set(T_OF ${name})
+	endif()
+	aw_starts_threads(threads "${CMAKE_CURRENT_SOURCE_DIR}/test_${T_OF}.c" ${T_LIBS})
+	if(AW_SANITIZE MATCHES "thread" AND NOT threads)
+		return()
 	endif()
 	aw_c_test(${name} LABEL unit
 		SOURCES test_${T_OF}.c ${T_SOURCES}
