@@ -20,7 +20,8 @@
 void __real_aw_event_fd_raise(int fd);
 void __wrap_aw_event_fd_raise(int fd);
 
-static struct aw_cq *_Atomic quick; /* its program arms it before the thread that raises its event goes on */
+static struct aw_cq
+	*_Atomic quick; /* its program arms it before the thread that raises its event goes on */
 
 void __wrap_aw_event_fd_raise(int fd)
 {
