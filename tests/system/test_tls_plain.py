@@ -139,10 +139,11 @@ def test_a_client_that_only_looks(ends, port, files):  # noqa: F811
 def test_clients_without_a_certificate_by_a_rule(ends, port, authority, stranger, files):  # noqa: F811
     """One that is wrong is refused all the same."""
     rule = f"{PLAIN} client=any listen"
-    ends.server(port, files=files, rules=rule)
+    server = ends.server(port, files=files, rules=rule)
     assert ask(port, context_of(files._replace(cert=None))) == ANSWER
     for own in (stranger._replace(ca=authority.cert), authority.issue("other")):
-        ends.server(port, files=files, rules=rule)
+        end_well(server)  # its port is the next one's
+        server = ends.server(port, files=files, rules=rule)
         with pytest.raises(ssl.SSLError):
             ask(port, context_of(own))
 
