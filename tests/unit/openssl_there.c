@@ -4,6 +4,8 @@
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
@@ -25,4 +27,9 @@ const size_t openssl_numbers_there_count = ARRAY_LEN(openssl_numbers_there);
 int openssl_reason_there(unsigned long error)
 {
 	return ERR_GET_REASON(error);
+}
+
+unsigned long openssl_ssl_error_there(int reason)
+{
+	return ERR_PACK(ERR_LIB_SSL, 0, reason);
 }

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -262,6 +263,16 @@ static void take__makes_two_ends_of_one_mind(void **state)
 	}
 }
 
+/* A function of OpenSSL's that anywarp does without. */
+static int ssl_write(SSL *ssl, const void *buf, int len)
+{
+	int (*call)(SSL * ssl, const void *buf, int len);
+	void *found = dlsym(dlopen(AW_OPENSSL_LIBRARY, RTLD_NOW), "SSL_write");
+
+	memcpy(&call, &found, sizeof(call));
+	return call(ssl, buf, len);
+}
+
 /* At either end, and the first record behind the handshake, which comes together with its last one, stays where it is. */
 static void take__leaves_what_is_behind_the_handshake(void **state)
 {
@@ -277,7 +288,7 @@ static void take__leaves_what_is_behind_the_handshake(void **state)
 		for (int round = 0; round < 3; round++) {
 			len = peer_step(&peer, handshake, octets);
 			/* The client writes behind its Finished, the server as soon as it may: behind the client's. */
-			if (o->SSL_write(peer.ssl, "hello", 5) == 5)
+			if (ssl_write(peer.ssl, "hello", 5) == 5)
 				len += (size_t)o->BIO_read(peer.out, octets + len, FLIGHT_MAX);
 			o->ERR_clear_error();
 			taken = take(handshake, octets, len, SIZE_MAX);

@@ -30,6 +30,12 @@ static void reason__is_openssls(void **state)
 	assert_int_equal(AW_OPENSSL_REASON(0x0a000086), openssl_reason_there(0x0a000086));
 }
 
+static void ssl_error__is_openssls(void **state)
+{
+	(void)state;
+	assert_int_equal(AW_OPENSSL_SSL_ERROR(1048), openssl_ssl_error_there(1048));
+}
+
 static void load__finds_every_function(void **state)
 {
 	const char *why;
@@ -45,6 +51,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers__are_openssls),
 		cmocka_unit_test(reason__is_openssls),
+		cmocka_unit_test(ssl_error__is_openssls),
 		cmocka_unit_test(load__finds_every_function),
 	};
 

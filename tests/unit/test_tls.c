@@ -200,19 +200,183 @@ static unsigned int send_record(struct link *link, int from)
 
 static void seal__changes_keys_behind_the_bound(void **state)
 {
+	unsigned int under_keys[2] = { 0, 1 }; /* the responder's ticket is a record, too */
 	struct link link = connect_to(1);
 
 	(void)state;
 	atomic_store(&aw_bounds.tls_records_max, 3);
-	for (int turn = 0; turn < 4; turn++) {
+	for (int i = 0; i < 12; i++) {
 		for (int from = 0; from < 2; from++) {
-			assert_int_equal(send_record(&link, from), turn > 0);
-			assert_int_equal(send_record(&link, from), 0);
-			assert_int_equal(send_record(&link, from), 0);
+			bool is_due = under_keys[from] == 3;
+
+			assert_int_equal(send_record(&link, from), is_due);
+			under_keys[from] = is_due ? 1 : under_keys[from] + 1;
 		}
 	}
 	atomic_store(&aw_bounds.tls_records_max, AW_TLS_RECORDS_MAX);
 	end_link(&link);
+}
+
+static void fill(char *octets, size_t len, unsigned int with)
+{
+	for (size_t i = 0; i < len; i++)
+		octets[i] = (char)(i * 7 + i / 251 + with);
+}
+
+/* Takes len bytes in steps, one after the other. */
+static void take(struct aw_tls *tls, const char *expected, size_t len, const size_t *steps,
+		 size_t count)
+{
+	static char got[AW_TLS_SEND_MAX];
+	size_t done = 0;
+
+	for (size_t i = 0; done < len; i++) {
+		size_t step = steps[i % count] < len - done ? steps[i % count] : len - done;
+		ssize_t n;
+
+		aw_tls_begin_turn(tls);
+		n = aw_tls_recv(tls, got + done, step);
+		assert_true(n > 0 && (size_t)n <= step);
+		done += (size_t)n;
+	}
+	assert_memory_equal(got, expected, len);
+	assert_false(aw_tls_has_input(tls));
+}
+
+static void recv__keeps_what_the_caller_has_no_room_for(void **state)
+{
+	static const size_t steps[] = { 1, 7, AW_TLS_RECORD_MAX - 1, AW_TLS_RECORD_MAX,
+					AW_TLS_SEND_MAX };
+	static char sent[AW_TLS_SEND_MAX];
+	struct link link = connect_to(6);
+
+	(void)state;
+	for (int round = 0; round < 6; round++) {
+		int from = round % 2;
+
+		fill(sent, sizeof(sent), (unsigned int)round);
+		assert_int_equal(aw_tls_send(link.ends[from], sent, sizeof(sent)), sizeof(sent));
+		(void)pass_on(&link, from);
+		take(link.ends[!from], sent, sizeof(sent), steps + round % 5,
+		     ARRAY_LEN(steps) - (size_t)round % 5);
+	}
+	end_link(&link);
+}
+
+/* A record that comes byte by byte is whole with its last one, and until then there is nothing to read. */
+static void recv__opens_whole_records(void **state)
+{
+	char sent[300], octets[1000], got[sizeof(sent)];
+	struct link link = connect_to(6);
+	ssize_t len;
+
+	(void)state;
+	read_ticket(&link);
+	fill(sent, sizeof(sent), 1);
+	assert_int_equal(aw_tls_send(link.ends[1], sent, sizeof(sent)), sizeof(sent));
+	len = recv(link.wire[1], octets, sizeof(octets), MSG_DONTWAIT);
+	assert_int_equal(len, sizeof(sent) + AW_TLS_SEALED_EXTRA);
+	for (ssize_t i = 0; i < len; i++) {
+		assert_false(aw_tls_has_input(link.ends[0]));
+		assert_int_equal(send(link.wire[0], octets + i, 1, 0), 1);
+		aw_tls_begin_turn(link.ends[0]);
+		assert_int_equal(aw_tls_recv(link.ends[0], got, sizeof(got)),
+				 i + 1 < len ? -1 : (ssize_t)sizeof(got));
+	}
+	assert_memory_equal(got, sent, sizeof(sent));
+	end_link(&link);
+}
+
+/* One octet is another one: nothing is read, and the sender is told. */
+static void recv__refuses_every_octet_that_was_changed(void **state)
+{
+	char sent[20] = { 0 }, octets[100], got[sizeof(sent)];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sent) + AW_TLS_SEALED_EXTRA; i++) {
+		struct link link = connect_to(6);
+
+		assert_int_equal(aw_tls_send(link.ends[0], sent, sizeof(sent)), sizeof(sent));
+		assert_int_equal(recv(link.wire[0], octets, sizeof(octets), MSG_DONTWAIT),
+				 sizeof(sent) + AW_TLS_SEALED_EXTRA);
+		octets[i] ^= 1;
+		/* A length that is larger needs one more. */
+		assert_int_equal(send(link.wire[1], octets, sizeof(sent) + AW_TLS_SEALED_EXTRA + 1,
+				      0),
+				 sizeof(sent) + AW_TLS_SEALED_EXTRA + 1);
+		aw_tls_begin_turn(link.ends[1]);
+		memset(got, 'x', sizeof(got));
+		if (i != 3) { /* of a record too long by 256 the rest has yet to come */
+			assert_int_equal(aw_tls_recv(link.ends[1], got, sizeof(got)), -1);
+			assert_int_equal(errno, EPROTO);
+			(void)pass_on(&link, 1);
+			aw_tls_begin_turn(link.ends[0]);
+			assert_int_equal(aw_tls_recv(link.ends[0], got, sizeof(got)), -1);
+			assert_int_equal(errno, EPROTO);
+			assert_non_null(strstr(aw_tls_cause(link.ends[0]), "alert"));
+		}
+		end_link(&link);
+	}
+}
+
+static void seal__begins_a_record_anew(void **state)
+{
+	static char sent[AW_TLS_RECORD_MAX];
+	static const size_t whole[] = { AW_TLS_SEND_MAX };
+	struct link link = connect_to(6);
+	struct aw_tls *tls = link.ends[0];
+
+	(void)state;
+	fill(sent, sizeof(sent), 2);
+	assert_int_equal(aw_tls_seal_start(tls, sizeof(sent) + 1), sizeof(sent));
+	assert_true(aw_tls_seal_add(tls, sent, 5000));
+	assert_int_equal(aw_tls_seal_start(tls, 3000), 3000);
+	assert_true(aw_tls_seal_add(tls, sent, 1) && aw_tls_seal_add(tls, sent + 1, 16) &&
+		    aw_tls_seal_add(tls, sent + 17, 2983) && aw_tls_seal_finish(tls));
+	assert_int_equal(aw_tls_send_sealed(tls), 3000);
+	(void)pass_on(&link, 0);
+	take(link.ends[1], sent, 3000, whole, 1);
+	end_link(&link);
+}
+
+static void set_suites(const char *names)
+{
+	SSL_CTX *ctx = aw_tls_context_get();
+	int (*set)(SSL_CTX * ctx, const char *names);
+	void *found = dlsym(dlopen(AW_OPENSSL_LIBRARY, RTLD_NOW), "SSL_CTX_set_ciphersuites");
+
+	memcpy(&set, &found, sizeof(set));
+	assert_int_equal(set(ctx, names), 1);
+	aw_openssl.SSL_CTX_free(ctx);
+}
+
+static void handshake__has_these_cipher_suites(void **state)
+{
+	static const struct {
+		const char *name;
+		bool is_known;
+	} rows[] = {
+		{ "TLS_AES_128_GCM_SHA256", true },
+		{ "TLS_AES_256_GCM_SHA384", true },
+		{ "TLS_CHACHA20_POLY1305_SHA256", true },
+		{ "TLS_AES_128_CCM_SHA256", false },
+	};
+
+	(void)state;
+	atomic_store(&aw_bounds.tls_records_max, 3);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct link link;
+
+		set_suites(rows[i].name);
+		link = connect_by((in_port_t)(20 + i), NULL, NULL);
+		assert_int_equal(!link.cause, rows[i].is_known);
+		for (int turn = 0; !link.cause && turn < 10; turn++)
+			(void)send_record(&link, turn % 2);
+		assert_true(!link.cause || strstr(link.cause, "openssl.cnf"));
+		end_link(&link);
+	}
+	atomic_store(&aw_bounds.tls_records_max, AW_TLS_RECORDS_MAX);
+	set_suites("TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256");
 }
 
 static void seal__takes_what_leaves_at_once(void **state)
@@ -411,6 +575,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(seal__changes_keys_behind_the_bound),
+		cmocka_unit_test(recv__keeps_what_the_caller_has_no_room_for),
+		cmocka_unit_test(recv__opens_whole_records),
+		cmocka_unit_test(recv__refuses_every_octet_that_was_changed),
+		cmocka_unit_test(seal__begins_a_record_anew),
+		cmocka_unit_test(handshake__has_these_cipher_suites),
 		cmocka_unit_test(seal__takes_what_leaves_at_once),
 		cmocka_unit_test(send_sealed__tells_of_bytes_once_their_records_have_left),
 		cmocka_unit_test(handshake__resumes_by_a_ticket_that_is_used_once),

@@ -93,11 +93,7 @@ static int check_hello(SSL *ssl, int *alert, void *arg)
 	return SSL_CLIENT_HELLO_ERROR;
 }
 
-/*
- * TLS 1.3 alone, both ends with certificates. A session
- * keeps its two buffers of a record each: OpenSSL would take them from the heap and give them back for every record, and
- * the C library then has the kernel map and unmap that memory all the time.
- */
+/* TLS 1.3 alone, both ends with certificates. Behind the handshake OpenSSL makes no record, and needs no buffers. */
 static bool set_rules(SSL_CTX *ctx)
 {
 	const struct aw_openssl *o = &aw_openssl;
@@ -107,7 +103,7 @@ static bool set_rules(SSL_CTX *ctx)
 	o->SSL_CTX_set_alpn_select_cb(ctx, select_alpn, NULL);
 	o->SSL_CTX_set_client_hello_cb(ctx, check_hello, NULL);
 	aw_tls_keylog_use(ctx);
-	o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_READ_AHEAD, 1, NULL);
+	o->SSL_CTX_ctrl(ctx, SSL_CTRL_MODE, SSL_MODE_RELEASE_BUFFERS, NULL);
 	return o->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION, NULL) == 1 &&
 	       aw_tls_resume_prepare(ctx);
 }

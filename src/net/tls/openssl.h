@@ -11,6 +11,8 @@
 
 #define AW_OPENSSL_LIBRARY "libssl.so.3"
 #define AW_OPENSSL_REASON(error) ((int)((error)&0x7fffff)) /* ERR_GET_REASON of openssl/err.h */
+#define AW_OPENSSL_SSL_ERROR(reason) \
+	(20ul << 23 | (unsigned long)(reason)) /* ERR_PACK, of ERR_LIB_SSL */
 
 /* OpenSSL's structs, of which only pointers are known here. */
 typedef struct ssl_st SSL;
@@ -27,6 +29,10 @@ typedef struct X509_name_st X509_NAME;
 typedef struct X509_VERIFY_PARAM_st X509_VERIFY_PARAM;
 typedef struct ossl_init_settings_st OPENSSL_INIT_SETTINGS;
 typedef struct crypto_ex_data_st CRYPTO_EX_DATA;
+typedef struct evp_cipher_st EVP_CIPHER;
+typedef struct evp_cipher_ctx_st EVP_CIPHER_CTX;
+typedef struct evp_md_st EVP_MD;
+typedef struct engine_st ENGINE;
 typedef void CRYPTO_EX_new(void *parent, void *ptr, CRYPTO_EX_DATA *data, int index, long argl,
 			   void *argp);
 typedef void CRYPTO_EX_free(void *parent, void *ptr, CRYPTO_EX_DATA *data, int index, long argl,
@@ -43,7 +49,7 @@ enum {
 	SSL_FILETYPE_PEM = 1,
 	SSL_VERIFY_PEER = 1,
 	SSL_VERIFY_FAIL_IF_NO_PEER_CERT = 2,
-	SSL_CTRL_SET_READ_AHEAD = 41,
+	SSL_CTRL_MODE = 33,
 	SSL_CTRL_SET_SESS_CACHE_MODE = 44,
 	SSL_CTRL_SET_TLSEXT_HOSTNAME = 55,
 	SSL_CTRL_SET_MIN_PROTO_VERSION = 123,
@@ -53,7 +59,8 @@ enum {
 	SSL_TICKET_SUCCESS_RENEW = 6,
 	SSL_TICKET_RETURN_IGNORE_RENEW = 2,
 	SSL_TICKET_RETURN_USE_RENEW = 4,
-	SSL_KEY_UPDATE_NOT_REQUESTED = 0,
+	SSL_MODE_RELEASE_BUFFERS = 0x10,
+	SSL_SENT_SHUTDOWN = 1,
 	SSL_CLIENT_HELLO_SUCCESS = 1,
 	SSL_CLIENT_HELLO_ERROR = 0,
 	SSL_TLSEXT_ERR_OK = 0,
@@ -77,6 +84,8 @@ enum {
 	BIO_FLAGS_SHOULD_RETRY = 0x08,
 	BIO_CTRL_EOF = 2,
 	BIO_CTRL_FLUSH = 11,
+	EVP_CTRL_AEAD_GET_TAG = 0x10,
+	EVP_CTRL_AEAD_SET_TAG = 0x11,
 	X509_CHECK_FLAG_NEVER_CHECK_SUBJECT = 0x20,
 	X509_CHECK_FLAG_SINGLE_LABEL_SUBDOMAINS = 0x10,
 	X509_V_OK = 0,

@@ -51,7 +51,6 @@ typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
 	F(int, SSL_session_reused, (const SSL *ssl)) \
 	F(void, SSL_SESSION_free, (SSL_SESSION *session)) \
 	F(X509 *, SSL_SESSION_get0_peer, (SSL_SESSION *session)) \
-	F(int, SSL_key_update, (SSL *ssl, int type)) \
 	F(int, SSL_set_alpn_protos, (SSL *ssl, const unsigned char *protos, unsigned int len)) \
 	F(void, SSL_CTX_set_alpn_select_cb, (SSL_CTX *ctx, aw_ssl_alpn_fn *fn, void *arg)) \
 	F(void, SSL_CTX_set_client_hello_cb, (SSL_CTX *ctx, aw_ssl_hello_fn *fn, void *arg)) \
@@ -64,8 +63,8 @@ typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
 	F(void, SSL_set_accept_state, (SSL *ssl)) \
 	F(int, SSL_do_handshake, (SSL *ssl)) \
 	F(int, SSL_read, (SSL *ssl, void *buf, int len)) \
-	F(int, SSL_write, (SSL *ssl, const void *buf, int len)) \
 	F(int, SSL_shutdown, (SSL *ssl)) \
+	F(void, SSL_set_shutdown, (SSL *ssl, int mode)) \
 	F(int, SSL_get_error, (const SSL *ssl, int result)) \
 	F(long, SSL_ctrl, (SSL *ssl, int cmd, long num, void *ptr)) \
 	F(int, SSL_set1_host, (SSL *ssl, const char *name)) \
@@ -108,6 +107,18 @@ typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
 	F(void, BIO_set_init, (BIO *bio, int init)) \
 	F(void, BIO_set_flags, (BIO *bio, int flags)) \
 	F(void, BIO_clear_flags, (BIO *bio, int flags)) \
+	F(EVP_CIPHER_CTX *, EVP_CIPHER_CTX_new, (void)) \
+	F(void, EVP_CIPHER_CTX_free, (EVP_CIPHER_CTX *ctx)) \
+	F(int, EVP_CIPHER_CTX_ctrl, (EVP_CIPHER_CTX *ctx, int type, int arg, void *ptr)) \
+	F(int, EVP_CipherInit_ex, (EVP_CIPHER_CTX *ctx, const EVP_CIPHER *cipher, ENGINE *engine, const unsigned char *key, const unsigned char *iv, int enc)) \
+	F(int, EVP_CipherUpdate, (EVP_CIPHER_CTX *ctx, unsigned char *out, int *out_len, const unsigned char *in, int in_len)) \
+	F(int, EVP_CipherFinal_ex, (EVP_CIPHER_CTX *ctx, unsigned char *out, int *out_len)) \
+	F(const EVP_CIPHER *, EVP_aes_128_gcm, (void)) \
+	F(const EVP_CIPHER *, EVP_aes_256_gcm, (void)) \
+	F(const EVP_CIPHER *, EVP_chacha20_poly1305, (void)) \
+	F(const EVP_MD *, EVP_sha256, (void)) \
+	F(const EVP_MD *, EVP_sha384, (void)) \
+	F(unsigned char *, HMAC, (const EVP_MD *hash, const void *key, int key_len, const unsigned char *from, size_t len, unsigned char *to, unsigned int *to_len)) \
 	F(void, ERR_clear_error, (void)) \
 	F(unsigned long, ERR_peek_error, (void)) \
 	F(const char *, ERR_reason_error_string, (unsigned long error))

@@ -1,131 +1,73 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A session's state beside OpenSSL's: the records that wait for the socket, and why it ended. OpenSSL reads and writes
-// through a BIO of ours. Its records are collected, so that several records leave by one send. OpenSSL's queue of errors
+// A session's handshake, which is OpenSSL's; the records behind it are ours (records.h). The bytes that come from the socket wait in a buffer
+// of the session, from which OpenSSL takes one record at a time: of the peer's first ones behind the handshake only tickets are for
+// it. Both send into another buffer, so that several records leave by one send. OpenSSL's queue of errors
 // belongs to the thread, which may be the program's: it is emptied before each call, as each of its users has to.
-#include "net/tls/tls.h"
+#include "net/tls/tls_impl.h"
 
-#include "base/log.h"
-#include "net/base/bounds.h"
 #include "net/tls/cause.h"
-#include "net/tls/expect.h"
 #include "net/tls/resume.h"
 #include "net/tls/session.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_MAX 4 /* bytes by which a peer that speaks no TLS is known */
-#define SPARES 16 /* buffers for output that the process keeps */
-#define RECORDS_EXTRA 256 /* by which AW_TLS_SEND_MAX bytes grow as records (RFC 8446 5.2) */
-
-struct aw_tls {
-	/* fixed after create */
-	SSL *ssl;
-	int fd;
-	bool accepts;
-	struct aw_tls_expect expect;
-
-	bool secured; /* the handshake is done */
-	bool has_input; /* the last read returned bytes, so there may be more */
-	bool finished; /* close_notify is sent, or waits in out */
-	uint32_t reads_left; /* of the socket, in this turn */
-	uint8_t first[FIRST_MAX]; /* the peer's first bytes */
-	size_t first_len;
-
-	/* Records that the socket has not taken yet; NULL: none. */
-	uint8_t *out; /* AW_TLS_OUT_MAX bytes */
-	size_t out_sent, out_len;
-	uint32_t records; /* that this end has made under its keys */
-	size_t owed; /* bytes of the caller that are in them, and were not reported as sent */
-
-	/* Why the session is over. */
-	bool fin_seen; /* TCP's */
-	int io_errno;
-	int err; /* 0: it is not */
-	char cause[AW_TLS_CAUSE_MAX];
-};
-
 static const struct aw_openssl *const o = &aw_openssl;
 
-static void keep_first(struct aw_tls *tls, const char *from, size_t len)
+/* The ticket that is OpenSSL's, and nothing else. */
+static size_t read_ticket(struct aw_tls *tls, char *to, size_t len)
 {
-	for (size_t i = 0; i < len && tls->first_len < FIRST_MAX; i++)
-		tls->first[tls->first_len++] = (uint8_t)from[i];
+	if (len > tls->ticket_len)
+		len = tls->ticket_len;
+	if (len > 0)
+		memcpy(to, tls->ticket, len);
+	tls->ticket += len;
+	tls->ticket_len -= len;
+	return len;
 }
 
-static int bio_read(BIO *bio, char *to, int len)
+static int bio_read(BIO *bio, char *to, int room)
 {
 	struct aw_tls *tls = o->BIO_get_data(bio);
-	ssize_t n = -1;
+	size_t len = (size_t)room;
+	ssize_t n = 1;
 
 	o->BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
-	errno = EAGAIN;
-	if (tls->reads_left > 0) {
-		tls->reads_left--;
-		n = aw_recv_now(tls->fd, to, (size_t)len, 0);
+	if (tls->secured) {
+		len = read_ticket(tls, to, len);
+		n = len > 0 ? 1 : -1;
+	} else {
+		if (aw_tls_waiting(tls) == 0)
+			n = aw_tls_read_socket(tls);
+		if (len > aw_tls_waiting(tls))
+			len = aw_tls_waiting(tls);
+		if (n > 0)
+			memcpy(to, tls->in + tls->in_used, len);
+		tls->in_used += len;
+		tls->tickets_at = tls->out_len;
 	}
 	if (n > 0)
-		keep_first(tls, to, (size_t)n);
-	else if (n == 0)
-		tls->fin_seen = true;
-	else if (errno == EAGAIN || errno == EINTR)
+		return (int)len;
+	if (n < 0 && !tls->io_errno)
 		o->BIO_set_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY);
-	else
-		tls->io_errno = errno;
 	return (int)n;
 }
 
 /*
- * Buffers that sessions have given back, for the next one: from the heap they would come and go with each send. An
- * exchange or a compare-and-swap moves a buffer, so a fork needs no lock; acquire and release are each other's partners.
+ * At the bound OpenSSL waits, as for a full socket: a peer that makes this end answer, and reads nothing, gets no more. Behind the
+ * handshake nothing of it leaves: the keys count records that it does not know.
  */
-static _Atomic(uint8_t *) spares[SPARES];
-
-static uint8_t *take_spare(void)
-{
-	for (int i = 0; i < SPARES; i++) {
-		uint8_t *spare = atomic_load_explicit(&spares[i], memory_order_relaxed);
-
-		if (spare)
-			spare = atomic_exchange_explicit(&spares[i], NULL, memory_order_acquire);
-		if (spare)
-			return spare;
-	}
-	return malloc(AW_TLS_OUT_MAX);
-}
-
-static void give_spare(uint8_t *spare)
-{
-	for (int i = 0; i < SPARES; i++) {
-		uint8_t *none = NULL;
-
-		if (atomic_compare_exchange_strong_explicit(
-			    &spares[i], &none, spare, memory_order_release, memory_order_relaxed))
-			return;
-	}
-	free(spare);
-}
-
-/* False: memory is out, or the bound is reached. */
-static bool make_room(struct aw_tls *tls, size_t len)
-{
-	if (!tls->out)
-		tls->out = take_spare();
-	return tls->out && len <= AW_TLS_OUT_MAX - tls->out_len;
-}
-
-/* At the bound OpenSSL waits, as for a full socket: a peer that makes this end answer, and reads nothing, gets no more. */
 static int bio_write(BIO *bio, const char *from, int len)
 {
 	struct aw_tls *tls = o->BIO_get_data(bio);
 
 	o->BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
-	if (!make_room(tls, (size_t)len)) {
+	if (tls->secured)
+		return len;
+	if (!aw_tls_make_room(tls, (size_t)len)) {
 		o->BIO_set_flags(bio, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY);
 		return -1;
 	}
@@ -184,7 +126,7 @@ int aw_tls_create(int fd, const struct sockaddr *peer, bool accepts, const struc
 	tls->accepts = accepts;
 	err = aw_tls_session_make(peer, accepts, want, want->without_mpa ? NULL : AW_TLS_ALPN,
 				  &tls->expect, &tls->ssl);
-	if (!err && !set_bio(tls))
+	if (!err && !(set_bio(tls) && aw_tls_secrets_keep(tls->ssl, &tls->secrets)))
 		err = ENOMEM;
 	if (err) {
 		aw_tls_free(tls);
@@ -201,28 +143,10 @@ void aw_tls_free(struct aw_tls *tls)
 		return;
 	if (tls->ssl)
 		o->SSL_free(tls->ssl);
-	free(tls->out);
+	aw_tls_records_end(&tls->records);
+	explicit_bzero(&tls->secrets, sizeof(tls->secrets));
+	aw_tls_free_buffers(tls);
 	free(tls);
-}
-
-bool aw_tls_flush(struct aw_tls *tls)
-{
-	while (tls->out_sent < tls->out_len) {
-		ssize_t n = aw_send_now(tls->fd, tls->out + tls->out_sent,
-					tls->out_len - tls->out_sent);
-
-		if (n < 0) {
-			if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
-				tls->io_errno = errno;
-			return false;
-		}
-		tls->out_sent += (size_t)n;
-	}
-	if (tls->out)
-		give_spare(tls->out);
-	tls->out = NULL;
-	tls->out_sent = tls->out_len = 0;
-	return true;
 }
 
 void aw_tls_tell_plain(int fd)
@@ -236,14 +160,36 @@ static void answer_strange(struct aw_tls *tls)
 	bool is_tls = tls->first_len == 0 || tls->first[0] == 21 || tls->first[0] == 22;
 
 	if (is_tls || tls->secured || !tls->accepts || tls->out_len > 0 ||
-	    !make_room(tls, AW_TLS_PLAIN_ALERT_LEN))
+	    !aw_tls_make_room(tls, AW_TLS_PLAIN_ALERT_LEN))
 		return;
 	memcpy(tls->out, aw_tls_plain_alert, AW_TLS_PLAIN_ALERT_LEN);
 	tls->out_len = AW_TLS_PLAIN_ALERT_LEN;
 }
 
-/* The session is over. The alert by which the peer is told leaves if the socket has room. */
-static void fail(struct aw_tls *tls)
+/* The words for an end that the records have found, and the alert that tells the peer of it. */
+static void explain_records(struct aw_tls *tls)
+{
+	struct aw_tls_records *records = &tls->records;
+	int reason = records->ended_by_peer ? SSL_AD_REASON_OFFSET + records->alert : 0;
+	struct aw_tls_end end = {
+		.accepts = tls->accepts,
+		.secured = true,
+		.without_mpa = !tls->expect.alpn,
+		.reason = reason,
+		.reason_text = records->fault,
+	};
+
+	if (records->ended_by_peer)
+		end.reason_text = o->ERR_reason_error_string(AW_OPENSSL_SSL_ERROR(reason));
+	aw_tls_explain(&end, tls->cause, sizeof(tls->cause));
+	o->ERR_clear_error();
+	if (aw_tls_records_are_on(records) && !records->ended_by_peer &&
+	    aw_tls_make_room(tls, EXTRA_MAX))
+		tls->out_len +=
+			aw_tls_records_put_alert(records, tls->out + tls->out_len, records->alert);
+}
+
+void aw_tls_fail(struct aw_tls *tls)
 {
 	struct aw_tls_end end = {
 		.accepts = tls->accepts,
@@ -254,13 +200,17 @@ static void fail(struct aw_tls *tls)
 		.first_len = tls->first_len,
 	};
 
-	(void)aw_tls_session_explain(tls->ssl, &end, tls->cause, sizeof(tls->cause));
 	tls->err = EPROTO;
-	if (tls->fin_seen)
-		tls->err = ECONNRESET;
-	else if (tls->io_errno)
-		tls->err = tls->io_errno;
-	answer_strange(tls);
+	if (tls->records.fault) {
+		explain_records(tls);
+	} else {
+		(void)aw_tls_session_explain(tls->ssl, &end, tls->cause, sizeof(tls->cause));
+		if (tls->fin_seen)
+			tls->err = ECONNRESET;
+		else if (tls->io_errno)
+			tls->err = tls->io_errno;
+		answer_strange(tls);
+	}
 	(void)aw_tls_flush(tls);
 }
 
@@ -278,6 +228,38 @@ static bool check_alpn(struct aw_tls *tls)
 	return false;
 }
 
+/* The records that OpenSSL has made behind what it has read last: of a responder that is done, its tickets. */
+static uint64_t count_tickets(const struct aw_tls *tls)
+{
+	uint64_t count = 0;
+
+	for (size_t at = tls->tickets_at; tls->accepts && at + AW_AEAD_HEAD <= tls->out_len;
+	     count++)
+		at += AW_AEAD_HEAD + ((size_t)tls->out[at + 3] << 8 | tls->out[at + 4]);
+	return count;
+}
+
+/* The records are this end's own from here on. */
+static bool begin_records(struct aw_tls *tls)
+{
+	uint16_t suite = o->SSL_CIPHER_get_protocol_id(o->SSL_get_current_cipher(tls->ssl));
+	bool begun = aw_aead_knows(suite) && tls->secrets.client_is_known &&
+		     tls->secrets.server_is_known &&
+		     aw_tls_records_begin(&tls->records, suite, &tls->secrets, !tls->accepts,
+					  count_tickets(tls));
+
+	if (!aw_aead_knows(suite))
+		tls->records.fault =
+			"a cipher suite of openssl.cnf that is not known here: allow one with GCM or "
+			"ChaCha20-Poly1305 there";
+	else if (!begun)
+		tls->io_errno = ENOMEM;
+	explicit_bzero(&tls->secrets, sizeof(tls->secrets));
+	tls->takes_tickets = !tls->accepts;
+	tls->secured = begun;
+	return begun;
+}
+
 enum aw_tls_io aw_tls_handshake(struct aw_tls *tls)
 {
 	int result;
@@ -288,136 +270,26 @@ enum aw_tls_io aw_tls_handshake(struct aw_tls *tls)
 	o->ERR_clear_error();
 	result = o->SSL_do_handshake(tls->ssl);
 	if (result != 1 && !aw_tls_session_waits(tls->ssl, result)) {
-		fail(tls);
+		aw_tls_fail(tls);
+		return AW_TLS_FAILED;
+	}
+	if (result == 1 && !begin_records(tls)) {
+		aw_tls_fail(tls);
 		return AW_TLS_FAILED;
 	}
 	if (!aw_tls_flush(tls) && tls->io_errno) {
-		fail(tls);
+		aw_tls_fail(tls);
 		return AW_TLS_FAILED;
 	}
+	aw_tls_give_back(tls);
 	if (result != 1)
 		return AW_TLS_MORE;
-	tls->secured = tls->has_input = true;
 	return check_alpn(tls) ? AW_TLS_DONE : AW_TLS_FAILED;
-}
-
-void aw_tls_begin_turn(struct aw_tls *tls)
-{
-	tls->reads_left = AW_TLS_TURN_READS;
-}
-
-ssize_t aw_tls_recv(struct aw_tls *tls, void *buf, size_t len)
-{
-	int n;
-
-	if (tls->err) {
-		errno = tls->err;
-		return -1;
-	}
-	o->ERR_clear_error();
-	n = o->SSL_read(tls->ssl, buf, len < INT_MAX ? (int)len : INT_MAX);
-	tls->has_input = n > 0;
-	if (n > 0)
-		return n;
-	if (o->SSL_get_error(tls->ssl, n) == SSL_ERROR_ZERO_RETURN)
-		return 0;
-	if (!aw_tls_session_waits(tls->ssl, n)) {
-		fail(tls);
-		errno = tls->err;
-	} else {
-		errno = EAGAIN;
-	}
-	return -1;
-}
-
-ssize_t aw_tls_send_sealed(struct aw_tls *tls)
-{
-	size_t sent = tls->owed;
-
-	if (tls->err) {
-		errno = tls->err;
-		return -1;
-	}
-	if (!aw_tls_flush(tls)) {
-		errno = tls->io_errno ? tls->io_errno : EAGAIN;
-		return -1;
-	}
-	tls->owed = 0;
-	return (ssize_t)sent;
-}
-
-/* RFC 8446 5.5: keys are for so many records. The message that changes them leaves before the next record. */
-static void count_records(struct aw_tls *tls, size_t sealed)
-{
-	uint32_t most = atomic_load_explicit(&aw_bounds.tls_records_max, memory_order_relaxed);
-
-	tls->records += (uint32_t)((sealed + AW_TLS_RECORD_MAX - 1) / AW_TLS_RECORD_MAX);
-	if (tls->records >= most && o->SSL_key_update(tls->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
-		tls->records = 0;
-}
-
-ssize_t aw_tls_seal(struct aw_tls *tls, const void *buf, size_t len)
-{
-	size_t room = AW_TLS_SEND_MAX - tls->owed;
-	int n;
-
-	if (tls->err || tls->finished) {
-		errno = tls->err ? tls->err : EPIPE;
-		return -1;
-	}
-	if (room == 0)
-		return 0;
-	if (len > room)
-		len = room;
-	if (!make_room(tls, len + RECORDS_EXTRA)) {
-		errno = ENOBUFS;
-		return -1;
-	}
-	o->ERR_clear_error();
-	n = o->SSL_write(tls->ssl, buf, (int)len);
-	if (n <= 0) {
-		fail(tls);
-		errno = tls->err;
-		return -1;
-	}
-	tls->owed += (size_t)n;
-	count_records(tls, (size_t)n);
-	return n;
-}
-
-ssize_t aw_tls_send(struct aw_tls *tls, const void *buf, size_t len)
-{
-	ssize_t n = aw_tls_send_sealed(tls);
-
-	if (n != 0)
-		return n;
-	n = aw_tls_seal(tls, buf, len);
-	return n > 0 ? aw_tls_send_sealed(tls) : n;
-}
-
-bool aw_tls_has_output(const struct aw_tls *tls)
-{
-	return tls->out_len > 0;
-}
-
-bool aw_tls_has_input(const struct aw_tls *tls)
-{
-	return tls->has_input && !tls->err;
 }
 
 bool aw_tls_has_begun(const struct aw_tls *tls)
 {
 	return tls->first_len > 0;
-}
-
-bool aw_tls_finish(struct aw_tls *tls)
-{
-	if (tls->secured && !tls->err && !tls->finished) {
-		o->ERR_clear_error();
-		(void)o->SSL_shutdown(tls->ssl);
-		tls->finished = true;
-	}
-	return tls->err || aw_tls_flush(tls);
 }
 
 bool aw_tls_is_resumed(const struct aw_tls *tls)

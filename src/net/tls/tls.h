@@ -10,6 +10,7 @@
 
 #include "net/base/io_now.h"
 #include "net/tls/identity.h"
+#include "net/tls/records.h"
 #include "net/tls/want.h"
 
 #include <stdbool.h>
@@ -17,12 +18,16 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#define AW_TLS_RECORD_MAX 16384u /* bytes in a record (RFC 8446 5.1) */
 #define AW_TLS_SEND_MAX (64u * 1024) /* bytes that become records before the socket is asked */
 /* Bytes of records that wait for the socket: a full send, and what the handshake or a key update adds. */
 #define AW_TLS_OUT_MAX (AW_TLS_SEND_MAX + 32u * 1024)
 #define AW_TLS_TURN_READS \
-	16 /* reads of the socket, of a record each, in a turn, so that other QPs have theirs */
+	4 /* of the socket in a turn, of 96 KiB each, so that other QPs have theirs */
+/*
+ * Buffers of that size that wait, in the process, for the rest of a record. Further sessions, and all whose peers are not known
+ * yet, wait with one of a single record.
+ */
+#define AW_TLS_LARGE_MAX 64
 #define AW_TLS_CAUSE_MAX 256
 
 struct aw_tls;
@@ -63,6 +68,15 @@ void aw_tls_begin_turn(struct aw_tls *tls);
  * records before must leave first. -1: EPIPE, ENOBUFS (memory is out), or the session is over.
  */
 ssize_t aw_tls_seal(struct aw_tls *tls, const void *buf, size_t len);
+
+/*
+ * One such record of pieces: start, the pieces in order, and finish. start returns how many of len bytes it takes; 0 and -1 as above. A piece
+ * that is gone leaves the record as it is, and another start begins it anew. False: the session is over.
+ */
+ssize_t aw_tls_seal_start(struct aw_tls *tls, size_t len);
+bool aw_tls_seal_add(struct aw_tls *tls, const void *buf, size_t len)
+	__attribute__((warn_unused_result));
+bool aw_tls_seal_finish(struct aw_tls *tls) __attribute__((warn_unused_result));
 
 /*
  * Returns the bytes of the caller in the records that have left since it was told last; 0: it has been told of all. -1: EAGAIN, and
