@@ -25,6 +25,8 @@ struct step {
 	const struct rdmap_atomic_req *req; /* of an atomic, at dst */
 	uint64_t before; /* of an atomic: the result */
 	uint32_t crc; /* of a copy that folds */
+	void (*read)(void *arg); /* by a caller's function */
+	void *arg;
 };
 
 static void copy(struct step *step)
@@ -145,6 +147,23 @@ bool aw_guard_gather_folding(uint8_t *dst, const uint8_t *at, size_t len, uint32
 bool aw_guard_gather_nontemporal(uint8_t *dst, const uint8_t *at, size_t len)
 {
 	return gather(copy_nontemporal, &(struct step){ .dst = dst, .src = at, .len = len });
+}
+
+static void read_by_caller(struct step *step)
+{
+	step->read(step->arg);
+}
+
+bool aw_guard_read(void (*act)(void *arg), void *arg, const uint8_t *at, size_t len)
+{
+	struct step step = { .read = act, .arg = arg };
+
+	return run(read_by_caller, &step, at, len);
+}
+
+bool aw_guard_can_read(void)
+{
+	return aw_fault_is_caught();
 }
 
 /* No system call does an atomic. Without our handler the page is faulted in before. */

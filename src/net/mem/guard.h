@@ -22,6 +22,13 @@ bool aw_guard_gather_folding(uint8_t *dst, const uint8_t *at, size_t len,
 /* As aw_guard_gather, by aw_nontemporal_copy: into memory that another core reads next. */
 bool aw_guard_gather_nontemporal(uint8_t *dst, const uint8_t *at, size_t len) AW_MUST_USE;
 
+/*
+ * Has act read len bytes of the program's memory from `at` on, and nothing else that may be gone; it must leave nothing undone
+ * where a fault ends it. False: that memory is not accessible. Only where aw_guard_can_read() is true.
+ */
+bool aw_guard_read(void (*act)(void *arg), void *arg, const uint8_t *at, size_t len) AW_MUST_USE;
+bool aw_guard_can_read(void);
+
 /* As struct aw_ops.atomic. */
 bool aw_guard_atomic(uint8_t *at, const struct rdmap_atomic_req *req, uint64_t *before) AW_MUST_USE;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The stream over its TCP socket, as records of TLS (net/tls/tls.h). A batch becomes records of up to 16 KiB, and a piece
-// counts as sent once its records have left. A turn gives all that it has opened to the core, so bytes wait in the session
+// The stream over its TCP socket, as records of TLS (net/tls/tls.h). A batch becomes records of up to 16 KiB, which are sealed from where
+// its pieces lie, in the program's memory as well; a piece counts as sent once its records have left. Records are opened into the stage, from
+// which the core places what it has found right: unlike plain TLS's bytes none are copied before they are sealed, and as many once they are
+// opened. A turn gives all that it has opened to the core, so bytes wait in the session
 // only while the core takes none; then EPOLLOUT, which a socket with room has, brings the next turn.
 //
 // The stream's end is the peer's close_notify. A FIN without it counts as a reset, since anybody between the two ends can
@@ -19,41 +21,16 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#define GATHER_BYTES AW_TLS_RECORD_MAX
 #define FILLS_MAX 16 /* of a stage in a turn: more than a turn's reads bring */
 
-/* A piece in the batch's own arena stays mapped and unchanged, so it is not copied before it is sealed. */
+/* A piece in the batch's own arena stays mapped. */
 static bool is_own(const struct aw_uqp *qp, const struct aw_iov *iov) AW_REQUIRES(qp->lock)
 {
 	return (uintptr_t)iov->base - (uintptr_t)qp->batch->arena < sizeof(qp->batch->arena);
-}
-
-/*
- * Collects the next pieces, from done bytes on, so that they share a record. Returns the bytes; 0: the program's memory is
- * unmapped.
- */
-static size_t gather(const struct aw_uqp *qp, const struct aw_iov *iov, size_t count, size_t done,
-		     uint8_t to[GATHER_BYTES]) AW_REQUIRES(qp->lock)
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < count && len < GATHER_BYTES; i++, done = 0) {
-		size_t n = iov[i].len - done;
-
-		if (n > GATHER_BYTES - len)
-			n = GATHER_BYTES - len;
-		if (is_own(qp, &iov[i]))
-			memcpy(to + len, (const uint8_t *)iov[i].base + done, n);
-		else if (!aw_guard_gather(to + len, (const uint8_t *)iov[i].base + done, n))
-			break;
-		len += n;
-	}
-	return len;
 }
 
 /* The pieces of a batch from a position on: done bytes of the first are behind it. */
@@ -73,18 +50,91 @@ static void pass(struct pieces *at, size_t n)
 	}
 }
 
-/* Makes records of the next bytes. Returns the bytes; 0: as many records as leave at once wait already; -1: errno says why. */
-static ssize_t seal_next(struct aw_uqp *qp, const struct pieces *at) AW_REQUIRES(qp->lock)
+/* A piece, of which a part goes into a record. */
+struct sealed_part {
+	struct aw_tls *tls;
+	const uint8_t *from;
+	size_t len;
+	bool right;
+};
+
+static void add_part(void *arg)
 {
-	uint8_t together[GATHER_BYTES];
+	struct sealed_part *part = arg;
+
+	part->right = aw_tls_seal_add(part->tls, part->from, part->len);
+}
+
+/* Where no fault would be caught, the kernel copies what is sealed. */
+static bool add_copy(struct sealed_part *part)
+{
+	uint8_t copy[AW_TLS_RECORD_MAX];
+
+	if (!aw_guard_gather(copy, part->from, part->len))
+		return false;
+	part->right = aw_tls_seal_add(part->tls, copy, part->len);
+	return true;
+}
+
+/* False: the program's memory is unmapped. */
+static bool add_guarded(struct sealed_part *part)
+{
+	return aw_guard_can_read() ? aw_guard_read(add_part, part, part->from, part->len)
+				   : add_copy(part);
+}
+
+/*
+ * Seals the next pieces, len bytes, into the record that was started, each from where it lies. Returns the bytes before the
+ * first that is unmapped, len if none is; -1: the session is over.
+ */
+static ssize_t add_pieces(struct aw_uqp *qp, struct pieces at, size_t len) AW_REQUIRES(qp->lock)
+{
+	size_t added = 0;
+
+	while (added < len) {
+		size_t n = at.iov->len - at.done;
+		struct sealed_part part = { .tls = qp->tls,
+					    .from = (const uint8_t *)at.iov->base + at.done,
+					    .len = n < len - added ? n : len - added };
+
+		if (is_own(qp, at.iov))
+			add_part(&part);
+		else if (!add_guarded(&part))
+			break;
+		if (!part.right)
+			return -1;
+		added += part.len;
+		pass(&at, part.len);
+	}
+	return (ssize_t)added;
+}
+
+/* The bytes of the pieces, as far as a record has room for them. */
+static size_t count_bytes(const struct pieces *at)
+{
 	size_t len = at->iov->len - at->done;
 
-	if (is_own(qp, at->iov) && (at->count == 1 || len >= GATHER_BYTES))
-		return aw_tls_seal(qp->tls, (const uint8_t *)at->iov->base + at->done, len);
-	len = gather(qp, at->iov, at->count, at->done, together);
-	if (len > 0)
-		return aw_tls_seal(qp->tls, together, len);
-	errno = EFAULT;
+	for (size_t i = 1; i < at->count && len < AW_TLS_RECORD_MAX; i++)
+		len += at->iov[i].len;
+	return len;
+}
+
+/* Makes a record of the next bytes. Returns the bytes; 0: as many records as leave at once wait already; -1: errno says why. */
+static ssize_t seal_next(struct aw_uqp *qp, const struct pieces *at) AW_REQUIRES(qp->lock)
+{
+	ssize_t len, added = (ssize_t)count_bytes(at);
+
+	/* Again, where memory is unmapped: without what lies there. */
+	do {
+		len = aw_tls_seal_start(qp->tls, (size_t)added);
+		if (len <= 0)
+			return len;
+		added = add_pieces(qp, *at, (size_t)len);
+	} while (added > 0 && added < len);
+	if (added == len)
+		return aw_tls_seal_finish(qp->tls) ? len : -1;
+	if (added == 0)
+		errno = EFAULT;
 	return -1;
 }
 
@@ -139,13 +189,21 @@ static void lose(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	aw_uqp_stream_lost(qp);
 }
 
+/* A record is opened to where it fits as a whole. Where that is nowhere, since the core takes nothing, the rest is filled up. */
+static bool has_place(const struct aw_stage *stage, size_t before)
+{
+	size_t room = stage->size - stage->len;
+
+	return room >= AW_TLS_SEALED_MAX || (room > 0 && stage->len == before);
+}
+
 /* Opens records into the stage. True when another call may find more. */
 static bool fill(struct aw_uqp *qp, struct aw_stage *stage) AW_REQUIRES(qp->lock)
 {
 	size_t before = stage->len;
 	ssize_t n = 1;
 
-	while (stage->len < stage->size &&
+	while (has_place(stage, before) &&
 	       (n = aw_tls_recv(qp->tls, stage->buf + stage->len, stage->size - stage->len)) > 0)
 		stage->len += (size_t)n;
 	int err = errno;

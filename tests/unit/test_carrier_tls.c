@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// QPs of one process over TCP and TLS: what arrives, also under keys that change all the time, and payload that is gone when it is
+// to be sealed from where it lies. The certificate is made by the openssl command.
+#define _GNU_SOURCE // memfd_create
+#include "../lib/gone.h"
+#include "../lib/tcp.h"
+#include "../lib/uqp_pair.h"
+#include "net/base/bounds.h"
+#include "net/mem/fault.h"
+#include "net/mr/mrtab.h"
+#include "net/progress/engine.h"
+#include "net/tls/tls.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STEPS_MAX 1000000 /* of a handshake, whose ends turn by turn look at their sockets */
+#define GONE_OCTETS (1u << 18)
+#define WHOLE 60000u /* of a message in front of the one whose memory is gone */
+#define PAGE 4096u
+
+static char folder[] = "/tmp/anywarp-unit-carrier-tls-XXXXXX";
+
+static const char make_files[] =
+	"cd %s && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=ends "
+	"-addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem >log 2>&1";
+
+static void set_file(const char *variable, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	setenv(variable, path, 1);
+}
+
+static int make_certificate(void **state)
+{
+	char command[512];
+
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(command, sizeof(command), make_files, folder);
+	setenv("ANYWARP_TLS", "require", 1);
+	set_file("ANYWARP_TLS_CERT", "cert.pem");
+	set_file("ANYWARP_TLS_KEY", "key.pem");
+	set_file("ANYWARP_TLS_CA", "cert.pem");
+	return system(command);
+}
+
+static int remove_certificate(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	return system(command);
+}
+
+/* fds and sessions: of the end that connects, and of the one that accepts. */
+static void shake_hands(const int fd[2], struct aw_tls *tls[2])
+{
+	const struct aw_tls_want want = { .mode = AW_TLS_REQUIRE };
+	struct sockaddr_in peer = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	enum aw_tls_io io[2] = { AW_TLS_MORE, AW_TLS_MORE };
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(
+			aw_tls_create(fd[i], (struct sockaddr *)&peer, i == 1, &want, &tls[i]), 0);
+	for (int step = 0; step < STEPS_MAX && (io[0] == AW_TLS_MORE || io[1] == AW_TLS_MORE);
+	     step++)
+		if (io[step % 2] == AW_TLS_MORE)
+			io[step % 2] = aw_tls_handshake(tls[step % 2]);
+	assert_int_equal(io[0], AW_TLS_DONE);
+	assert_int_equal(io[1], AW_TLS_DONE);
+}
+
+/* Without CRCs, as under TLS they are: payload of more than a few bytes stays in the program's memory. */
+static void attach(struct pair *p)
+{
+	struct aw_stream stream = { .large_fpdus = true, .ird = 16, .ord = 16 };
+	struct sockaddr_storage addr;
+	struct aw_tls *tls[2];
+	int listener = tcp_listen(1, &addr), fd[2];
+
+	getsockname(listener, (struct sockaddr *)&addr, &(socklen_t){ sizeof(addr) });
+	fd[0] = tcp_connect(&addr);
+	fd[1] = tcp_accept(listener);
+	close(listener);
+	for (int i = 0; i < 2; i++)
+		tcp_unblock(fd[i]);
+	shake_hands(fd, tls);
+	for (int i = 1; i >= 0; i--) {
+		struct aw_uqp_socket to = { .fd = fd[i], .tls = tls[i] };
+
+		stream.initiator = i == 0;
+		assert_int_equal(aw_uqp_attach_to(i == 0 ? p->a.qp : p->b.qp, &to, &stream), 0);
+	}
+}
+
+static int setup(void **state)
+{
+	struct pair *p = calloc(1, sizeof(*p));
+
+	aw_fault_watch();
+	assert_int_equal(aw_engine_get(), 0);
+	end_make(&p->a, &p->pd, NULL);
+	end_make(&p->b, &p->pd, NULL);
+	attach(p);
+	*state = p;
+	return 0;
+}
+
+static void fill(struct end *e, uint32_t with)
+{
+	for (size_t i = 0; i < BUF_OCTETS; i++)
+		e->buf[i] = (uint8_t)(i * 31 + i / 251 + with);
+}
+
+/* A Write of len bytes in four pieces of unequal length, which are in memory in another order. */
+static void write_pieces(struct end *from, struct end *to, uint32_t len)
+{
+	uint32_t piece = len / 7;
+	struct aw_sge *sges;
+
+	aw_uqp_send_begin(from->qp);
+	struct aw_swqe *w = aw_uqp_send_slot(from->qp);
+
+	assert_non_null(w);
+	*w = (struct aw_swqe){ .op = AW_OP_WRITE,
+			       .flags = AW_WR_SIGNALED,
+			       .len = len,
+			       .sge_count = 4,
+			       .stag = to->mr.stag,
+			       .to = (uintptr_t)to->buf };
+	sges = w->sge; /* the slot has room for as many as the QP */
+	sges[0] = end_sge(from, 3 * piece, 2 * piece);
+	sges[1] = end_sge(from, 0, piece);
+	sges[2] = end_sge(from, 5 * piece, len - 5 * piece);
+	sges[3] = end_sge(from, piece, 2 * piece);
+	aw_uqp_send_commit(from->qp);
+	aw_uqp_send_end(from->qp);
+}
+
+static void expect_pieces(const struct end *from, const struct end *to, uint32_t len)
+{
+	uint32_t piece = len / 7, last = len - 5 * piece;
+
+	assert_memory_equal(to->buf, from->buf + 3 * piece, 2 * piece);
+	assert_memory_equal(to->buf + 2 * piece, from->buf, piece);
+	assert_memory_equal(to->buf + 3 * piece, from->buf + 5 * piece, last);
+	assert_memory_equal(to->buf + 3 * piece + last, from->buf + piece, 2 * piece);
+}
+
+/* Each Write is followed by a Send, whose arrival tells that of the Write. */
+static void move(struct end *from, struct end *to, uint32_t len, uint32_t with)
+{
+	struct aw_sge sge = end_sge(to, BUF_OCTETS - 1, 1);
+
+	fill(from, with);
+	memset(to->buf, 0, BUF_OCTETS);
+	assert_int_equal(aw_uqp_recv(to->qp, 1, &sge, 1), 0);
+	write_pieces(from, to, len);
+	end_post(from, AW_OP_SEND, to, 1);
+	assert_int_equal(end_wait_cqe(to).cqe.status, AW_WC_SUCCESS);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(end_wait_cqe(from).cqe.status, AW_WC_SUCCESS);
+	expect_pieces(from, to, len);
+}
+
+static void move_all(struct pair *p)
+{
+	static const uint32_t lens[] = { 8,	16383,	16384,	  16385,	 65536,
+					 65521, 131072, 1u << 20, BUF_OCTETS - 1 };
+
+	for (uint32_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		move(&p->a, &p->b, lens[i], i);
+		move(&p->b, &p->a, lens[i], i + 100);
+	}
+}
+
+static void writes__arrive_of_any_length(void **state)
+{
+	move_all(*state);
+}
+
+static void writes__arrive_under_keys_that_change(void **state)
+{
+	atomic_store(&aw_bounds.tls_records_max, 2);
+	move_all(*state);
+	atomic_store(&aw_bounds.tls_records_max, AW_TLS_RECORDS_MAX);
+}
+
+/* Memory of which all but the first page goes. */
+struct gone {
+	struct aw_mr mr;
+	uint8_t *at;
+	int file;
+};
+
+static void gone_make(struct gone *g, struct end *e)
+{
+	g->file = memfd_create("gone", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(g->file, GONE_OCTETS), 0);
+	g->at = gone_map(g->file, GONE_OCTETS);
+	assert_ptr_not_equal(g->at, MAP_FAILED);
+	g->mr = (struct aw_mr){ .access = AW_ACCESS_LOCAL_WRITE,
+				.iova = (uintptr_t)g->at,
+				.len = GONE_OCTETS,
+				.host = g->at,
+				.pd = e->mr.pd };
+	assert_int_equal(aw_mr_add(&g->mr), 0);
+}
+
+static void gone_end(struct gone *g, bool unmapped)
+{
+	aw_mr_remove(&g->mr);
+	munmap(g->at, unmapped ? PAGE : GONE_OCTETS);
+	close(g->file);
+}
+
+static void put_send(struct end *e, uint64_t id, struct aw_sge sge)
+{
+	struct aw_swqe *w = aw_uqp_send_slot(e->qp);
+
+	assert_non_null(w);
+	*w = (struct aw_swqe){ .wr_id = id,
+			       .op = AW_OP_SEND,
+			       .flags = AW_WR_SIGNALED,
+			       .len = sge.len,
+			       .sge_count = 1,
+			       .sge = { sge } };
+	aw_uqp_send_commit(e->qp);
+}
+
+/*
+ * A message whose memory is there, and behind it in the same batch one that needs a page that is gone, from this octet of its
+ * memory on: the first arrives, the second fails, and the peer hears of the end.
+ */
+static void send_gone(struct pair *p, bool unmapped, size_t from)
+{
+	struct gone gone;
+	struct aw_cq_entry entry;
+
+	fill(&p->a, 7);
+	gone_make(&gone, &p->a);
+	for (uint64_t i = 1; i <= 2; i++) {
+		struct aw_sge sge = end_sge(&p->b, i * GONE_OCTETS, GONE_OCTETS);
+
+		assert_int_equal(aw_uqp_recv(p->b.qp, i, &sge, 1), 0);
+	}
+	if (unmapped)
+		assert_int_equal(munmap(gone.at + PAGE, GONE_OCTETS - PAGE), 0);
+	else
+		assert_int_equal(ftruncate(gone.file, PAGE), 0);
+	aw_uqp_send_begin(p->a.qp);
+	put_send(&p->a, 1, end_sge(&p->a, 0, WHOLE));
+	put_send(&p->a, 2,
+		 (struct aw_sge){ gone.mr.iova + from, GONE_OCTETS - (uint32_t)from,
+				  gone.mr.stag });
+	aw_uqp_send_end(p->a.qp);
+	entry = end_wait_cqe(&p->a);
+	assert_true(entry.cqe.wr_id == 1 && entry.cqe.status == AW_WC_SUCCESS);
+	entry = end_wait_cqe(&p->a);
+	assert_true(entry.cqe.wr_id == 2 && entry.cqe.status == AW_WC_LOC_PROT_ERR);
+	entry = end_wait_cqe(&p->b);
+	assert_true(entry.cqe.wr_id == 1 && entry.cqe.status == AW_WC_SUCCESS);
+	assert_int_equal(entry.cqe.byte_len, WHOLE);
+	assert_memory_equal(p->b.buf + GONE_OCTETS, p->a.buf, WHOLE);
+	assert_int_equal(end_wait_cqe(&p->b).cqe.status, AW_WC_WR_FLUSH_ERR);
+	gone_end(&gone, unmapped);
+}
+
+static void gone__from_its_first_octet(void **state)
+{
+	send_gone(*state, true, PAGE);
+}
+
+static void gone__within_a_record(void **state)
+{
+	send_gone(*state, true, PAGE - 1);
+}
+
+static void gone__behind_the_end_of_a_file(void **state)
+{
+	send_gone(*state, false, PAGE - 100);
+}
+
+/* A fault of such a thread ends the process: the kernel copies for it. */
+static void *be_deaf(void *arg)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	move_all(arg);
+	send_gone(arg, true, PAGE - 1);
+	return NULL;
+}
+
+static void gone__where_signals_are_blocked(void **state)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, be_deaf, *state), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, setup, pair_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(writes__arrive_of_any_length),   WITH(writes__arrive_under_keys_that_change),
+		WITH(gone__from_its_first_octet),     WITH(gone__within_a_record),
+		WITH(gone__behind_the_end_of_a_file), WITH(gone__where_signals_are_blocked),
+	};
+
+	return cmocka_run_group_tests(tests, make_certificate, remove_certificate);
+}
