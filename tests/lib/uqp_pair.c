@@ -205,6 +205,13 @@ void end_wait_event(struct end *e, uint32_t event)
 	until(atomic_load(&e->events) & event);
 }
 
+void end_hold(struct end *e)
+{
+	pthread_mutex_lock(&e->qp->lock);
+	e->qp->core.rnr_holds = true;
+	pthread_mutex_unlock(&e->qp->lock);
+}
+
 void end_wait_held(struct end *e)
 {
 	bool held = false;

@@ -47,6 +47,8 @@ void end_set_channel(struct end *e, struct aw_channel *channel);
 
 struct aw_cq_entry end_wait_cqe(struct end *e);
 void end_wait_event(struct end *e, uint32_t event);
+/* From now on a message that finds no receive at e waits for one. */
+void end_hold(struct end *e);
 /* Until the stream is held: a message waits there for a receive. */
 void end_wait_held(struct end *e);
 /* Whether a direction of the stream goes through memory. */

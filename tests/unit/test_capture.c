@@ -178,7 +178,7 @@ static void records__of_messages_that_wait_for_a_receive(void **state)
 	struct pair *p = *state;
 
 	begin();
-	p->b.qp->core.rnr_holds = true;
+	end_hold(&p->b);
 	for (int i = 0; i < 5; i++)
 		end_post(&p->a, AW_OP_SEND, &p->b, 100);
 	end_wait_held(&p->b);

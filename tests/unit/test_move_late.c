@@ -106,7 +106,11 @@ static void make_unwritable(struct peer *p)
 		end_wait_cqe(&p->e);
 		assert_soon(start);
 	}
-	assert_null(p->e.qp->batch);
+	pthread_mutex_lock(&p->e.qp->lock);
+	bool all_sent = !p->e.qp->batch;
+
+	pthread_mutex_unlock(&p->e.qp->lock);
+	assert_true(all_sent);
 	await_move(p);
 	assert_int_equal(aw_poll_now(p->e.qp->fd, POLLOUT), 0);
 	peer_post_recv(p, 500);

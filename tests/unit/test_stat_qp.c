@@ -147,7 +147,7 @@ static void row__shows_a_message_without_a_receive(void **state)
 {
 	struct pair *p = *state;
 
-	p->b.qp->core.rnr_holds = true;
+	end_hold(&p->b);
 	end_post(&p->a, AW_OP_SEND, &p->b, 10);
 	end_wait_held(&p->b);
 	assert_true(AW_STAT_QP_WAITS(look_qp(&p->b).now) & AW_STAT_WAITS_RECEIVE);
@@ -159,7 +159,9 @@ static void row__names_the_error_of_a_stream(void **state)
 	struct aw_stat_head head;
 	struct aw_stat_qp a, b;
 
+	pthread_mutex_lock(&p->b.qp->lock);
 	p->b.mr.access = 0;
+	pthread_mutex_unlock(&p->b.qp->lock);
 	end_post(&p->a, AW_OP_WRITE, &p->b, 10);
 	end_wait_event(&p->a, AW_UQP_CLOSED);
 	end_wait_event(&p->b, AW_UQP_CLOSED);
