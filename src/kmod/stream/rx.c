@@ -7,6 +7,7 @@
 #include "kmod/stream/io.h"
 #include "kmod/stream/pieces.h"
 #include "kmod/stream/pool.h"
+#include "kmod/tcp/compat.h"
 #include "wire/octets.h"
 
 #include <net/tcp.h>
@@ -273,7 +274,7 @@ static void rx_await(struct awk_qp *qp, struct sock *sk)
 		WRITE_ONCE(sk->sk_rcvlowat, bytes);
 	if (qp->stream->rx_part &&
 	    tcp_sk(sk)->rcv_nxt - tcp_sk(sk)->rcv_wup > inet_csk(sk)->icsk_ack.rcv_mss)
-		__tcp_send_ack(sk, tcp_sk(sk)->rcv_nxt);
+		awk_sock_send_ack(sk);
 }
 
 /* True when there is something in TCP's queue for us to read now. */

@@ -8,6 +8,7 @@
 #include <linux/socket.h>
 #include <linux/uio.h>
 #include <linux/version.h>
+#include <net/tcp.h>
 
 /* 6.5 has a flag of sendmsg where sendpage was. The socket keeps the pages as long as it needs them. */
 static inline int awk_sock_splice(struct socket *sock, struct page *pages, size_t offset,
@@ -22,6 +23,16 @@ static inline int awk_sock_splice(struct socket *sock, struct page *pages, size_
 	return sock_sendmsg(sock, &msg);
 #else
 	return kernel_sendpage(sock, pages, offset, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+#endif
+}
+
+/* Acknowledges all that has come, now. With the socket's lock. */
+static inline void awk_sock_send_ack(struct sock *sk)
+{
+#ifdef AWK_ACK_HAS_FLAGS
+	__tcp_send_ack(sk, tcp_sk(sk)->rcv_nxt, 0);
+#else
+	__tcp_send_ack(sk, tcp_sk(sk)->rcv_nxt);
 #endif
 }
 
