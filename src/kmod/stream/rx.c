@@ -6,7 +6,7 @@
 
 #include "kmod/stream/io.h"
 #include "kmod/stream/pieces.h"
-#include "kmod/stream/pool.h"
+#include "kmod/stream/stage.h"
 #include "kmod/tcp/compat.h"
 #include "wire/octets.h"
 
@@ -21,77 +21,14 @@ struct rx_turn {
 	size_t done; /* bytes that the queue has next and that were taken, with those of an skb before */
 };
 
-static bool rx_may_read(const struct awk_qp *qp)
-{
-	const struct awk_stream *s = qp->stream;
-
-	lockdep_assert_held(&qp->lock);
-	return s->sock && !qp->core.peer_closed && qp->core.state != AW_QP_ERROR && !s->rx_waits &&
-	       !s->packed;
-}
-
-static struct awk_stage *stage_of(struct awk_stream *s)
-{
-	lockdep_assert_held(&s->qp->lock);
-	if (!s->stage)
-		s->stage = awk_stage_try();
-	s->starved |= !s->stage;
-	return s->stage;
-}
-
-static void stage_use(struct awk_qp *qp, struct awk_stage *stage)
-{
-	size_t used = aw_rx_octets(&qp->core, stage->buf + stage->at, stage->len);
-
-	lockdep_assert_held(&qp->lock);
-	stage->len -= used;
-	stage->at = stage->len ? stage->at + used : 0;
-	WRITE_ONCE(qp->stream->rx_waits, aw_rnr_wait_holds(&qp->core));
-}
-
-/*
- * A stage stays with the stream only while it holds something, and for half an FPDU only for so
- * long: by RFC 5042 6.4.1 a byte of a peer's must not cost as much as a stage. Each FPDU has the whole
- * time: the position in the stream tells one from the next.
- */
-static void stage_rest(struct awk_qp *qp)
-{
-	struct awk_stream *s = qp->stream;
-
-	lockdep_assert_held(&qp->lock);
-	if (!s->stage || s->rx_waits)
-		return;
-	if (s->stage->len == 0) {
-		awk_stage_put(s->stage);
-		s->stage = NULL;
-		return;
-	}
-	if (s->stage_pos != qp->core.rx_pos) {
-		s->stage_pos = qp->core.rx_pos;
-		s->stage_since = jiffies;
-	}
-	if (time_before(jiffies, s->stage_since + msecs_to_jiffies(AWK_STAGE_MS)))
-		return;
-	s->packed = awk_stage_pack(s->stage);
-	if (s->packed)
-		s->stage = NULL;
-	else
-		s->stage_since = jiffies;
-}
-
 /*
  * Bytes that the stage takes now: of an FPDU whose rest is elsewhere, no more than that rest. The bytes in it, unless they
  * wait for a receive, are less than an FPDU, and get room behind them for one.
  */
 static size_t stage_takes(const struct aw_qp *core, struct awk_stage *stage)
 {
-	size_t room;
+	size_t room = awk_stage_room(stage);
 
-	if (stage->at > sizeof(stage->buf) - FPDU_MAX) {
-		memmove(stage->buf, stage->buf + stage->at, stage->len);
-		stage->at = 0;
-	}
-	room = sizeof(stage->buf) - stage->at - stage->len;
 	if (core->stream.markers_rx)
 		return room;
 	return min(room, aw_rx_wanted(core, stage->buf + stage->at, stage->len) - stage->len);
@@ -100,17 +37,16 @@ static size_t stage_takes(const struct aw_qp *core, struct awk_stage *stage)
 /* The number of bytes of the skb that were used; 0 when none can be now. */
 static size_t rx_copy(struct awk_qp *qp, struct sk_buff *skb, unsigned int offset, size_t len)
 {
-	struct awk_stage *stage = stage_of(qp->stream);
+	struct awk_stage *stage = awk_stage_of(qp->stream);
 	size_t n = stage ? min(len, stage_takes(&qp->core, stage)) : 0;
 
 	if (n == 0)
 		return 0;
-	if (skb_copy_bits(skb, offset, stage->buf + stage->at + stage->len, n)) {
+	if (skb_copy_bits(skb, offset, awk_stage_end(stage), n)) {
 		awk_stream_lose(qp);
 		return 0;
 	}
-	stage->len += n;
-	stage_use(qp, stage);
+	awk_stage_use(qp, n);
 	return n;
 }
 
@@ -204,7 +140,7 @@ static size_t rx_take(struct rx_turn *turn, struct sk_buff *skb, unsigned int of
 	size_t piece, n = 0;
 	const u8 *p;
 
-	if (!rx_may_read(qp))
+	if (!awk_stage_may_fill(qp))
 		return 0;
 	if (stage && stage->len > 0)
 		return rx_copy(qp, skb, offset, len);
@@ -294,10 +230,7 @@ static void rx_pass(struct awk_qp *qp, struct sock *sk)
 	/* More of an FPDU whose stage was given back: without a stage nothing is read until there is one. */
 	if (READ_ONCE(s->packed) && !skb_queue_empty(&sk->sk_receive_queue)) {
 		awk_qp_lock(qp);
-		if (s->packed && stage_of(s)) {
-			awk_stage_unpack(s->stage, s->packed);
-			s->packed = NULL;
-		}
+		awk_stage_wake(s);
 		awk_qp_unlock(qp);
 	}
 	do {
@@ -312,7 +245,7 @@ void awk_rx_arrived(struct awk_qp *qp, struct sock *sk)
 
 	rx_pass(qp, sk);
 	awk_qp_lock(qp);
-	stage_rest(qp);
+	awk_stage_rest(qp);
 	due = queue_is_due(qp, sk) || awk_sock_is_over(sk) || qp->stream->starved ||
 	      awk_stream_ends(qp);
 	answer = awk_tx_is_due(qp);
@@ -334,7 +267,6 @@ static void rx_follow(struct awk_qp *qp, struct sock *sk)
 	struct awk_stream *s = qp->stream;
 	bool all_read = skb_queue_empty(&sk->sk_receive_queue) && !s->rx_waits;
 	bool failed = sk->sk_err || s->broken;
-	size_t rest = s->packed ? s->packed->len : s->stage ? s->stage->len : 0;
 
 	lockdep_assert_held(&qp->lock);
 	if (!s->sock || qp->core.state == AW_QP_ERROR)
@@ -342,7 +274,7 @@ static void rx_follow(struct awk_qp *qp, struct sock *sk)
 	if (failed && (all_read || s->rx_waits))
 		awk_stream_lose(qp);
 	else if (all_read && !qp->core.peer_closed && (sk->sk_shutdown & RCV_SHUTDOWN))
-		aw_qp_peer_closed(&qp->core, rest);
+		aw_qp_peer_closed(&qp->core, awk_stage_held(s));
 }
 
 /*
@@ -370,16 +302,13 @@ bool awk_rx_serve(struct awk_qp *qp, struct sock *sk)
 	lock_sock(sk);
 	awk_qp_lock(qp);
 	s->starved = false;
-	if (qp->core.rx_held && s->stage) {
-		aw_rnr_wait_try(&s->rnr_wait, &qp->core, AW_RNR_MS, awk_now_ns());
-		stage_use(qp, s->stage);
-	}
+	awk_stage_retry(qp);
 	awk_qp_unlock(qp);
 	rx_pass(qp, sk);
 	awk_qp_lock(qp);
 	rx_follow(qp, sk);
-	stage_rest(qp);
-	more = rx_may_read(qp) && !s->starved && queue_is_due(qp, sk);
+	awk_stage_rest(qp);
+	more = awk_stage_may_fill(qp) && !s->starved && queue_is_due(qp, sk);
 	awk_qp_unlock(qp);
 	release_sock(sk);
 	return more;
