@@ -35,7 +35,14 @@ static void rx_pass(struct awk_qp *qp, struct sock *sk)
 void awk_rx_arrived(struct awk_qp *qp, struct sock *sk)
 {
 	KSHIM_CHECK(sk->owned);
-	rx_pass(qp, sk);
+	if (!qp->stream->tls)
+		rx_pass(qp, sk);
+	awk_qp_kick(qp);
+}
+
+/* What comes under TLS waits for the worker. */
+void awk_rx_tls_arrived(struct awk_qp *qp)
+{
 	awk_qp_kick(qp);
 }
 

@@ -9,6 +9,8 @@
 #define TCP_MAX 64
 #define TCP_BACKLOG 8
 
+struct awk_tls_ask;
+
 struct kshim_tcp {
 	struct sock sk;
 	struct socket *sock; /* NULL: nobody has it, or not yet */
@@ -19,6 +21,8 @@ struct kshim_tcp {
 		TCP_LISTENS,
 	} stage;
 	bool closed; /* by sock_release */
+	struct awk_tls_ask *ask; /* tlshd.c's: a handshake that the daemon is asked for */
+	bool secured; /* and one that went well */
 	struct sockaddr_in near, far;
 	struct kshim_tcp *queue[TCP_BACKLOG]; /* LISTENS: to be accepted */
 	unsigned int queued;

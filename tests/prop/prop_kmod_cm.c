@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Connections of the kernel module under a connection manager that, as Linux's, bears each event once and in its
 // order alone: programs that connect, accept, reject, disconnect, destroy and reset; peers that answer, lie, leave,
-// reset and keep silent; time that runs out; memory that does. All of their threads interleave. In the end
-// nothing is left, and each call and connection had its events.
+// reset and keep silent; time that runs out; memory that does; TLS and its daemon. All of their threads interleave. In the
+// end nothing is left, and each call and connection had its events.
 #include "prop/prop.h"
 
 #include "core/startup.h"
@@ -15,6 +15,9 @@
 #include "fibers.h"
 #include "iwcm.h"
 #include "tcp.h"
+#include "tlshd.h"
+
+#include <linux/module.h>
 
 #define QPS 3
 #define ACTIONS_MAX 90
@@ -222,6 +225,11 @@ static void run_send(struct act *act)
 	}
 }
 
+static void run_handshake(struct act *act)
+{
+	kshim_tls_done(act->how & 7 ? 0 : -EACCES);
+}
+
 static void run_shortage(struct act *act)
 {
 	kshim_alloc_fails = act->how & 7;
@@ -322,6 +330,10 @@ static void peer_acts(struct bytes *b, struct act *draft)
 
 	if (kshim_tcp_count == 0)
 		return;
+	if (kshim_tls_waiting() > 0 && bytes_bool(b)) {
+		act_begin(run_handshake, draft);
+		return;
+	}
 	draft->tcp = kshim_tcps[kshim_tcp_count - 1 - bytes_u8(b) % min(kshim_tcp_count, RECENT)];
 	if (draft->tcp->stage == TCP_LISTENS)
 		run = run_arrive;
@@ -383,6 +395,17 @@ static void qp_acts(struct bytes *b, struct act *draft)
 	}
 }
 
+extern const struct kernel_param_ops *const kshim_param_tls;
+
+/* Connections that began before keep what was so then. */
+static void settings_change(const struct act *draft)
+{
+	static const int begins[] = { 0, 0, 0, 0, 0, -EAGAIN, -EAGAIN, -ESRCH };
+
+	PROP(kshim_param_tls->set(draft->how & 1 ? "Y" : "N", NULL) == 0);
+	kshim_tls_begins = begins[draft->how >> 1 & 7];
+}
+
 static void act_once(struct bytes *b)
 {
 	u8 what = bytes_u8(b);
@@ -398,8 +421,10 @@ static void act_once(struct bytes *b)
 		qp_acts(b, &draft);
 	else if (what < 225)
 		act_begin(run_shortage, &draft);
-	else if (what < 240)
-		fibers_wait(jiffies + (what < 228 ? 200000 : 500));
+	else if (what < 230)
+		settings_change(&draft);
+	else if (what < 242)
+		fibers_wait(jiffies + (what < 233 ? 200000 : 500));
 	fibers_run(bytes_u8(b));
 }
 
@@ -440,6 +465,7 @@ void prop_run(struct bytes *b)
 
 	kshim_on_bug = prop_failed;
 	kshim_alloc_fails = 0;
+	settings_change(&(struct act){ .how = seed >> 60 & 1 });
 	memset(&dev, 0, sizeof(dev));
 	dev.netdev = &netdev;
 	pd.device = &dev.base;

@@ -33,7 +33,9 @@ static int connect_conn(struct awk_conn *c, struct iw_cm_id *cm_id,
 	struct net *net;
 	int err;
 
-	c->local = awk_policy_local(param->ird, param->ord);
+	c->tls = awk_policy_tls();
+	awk_policy_tls_name(c->tls_name, sizeof(c->tls_name));
+	c->local = awk_policy_local(param->ird, param->ord, c->tls);
 	c->local_addr = cm_id->m_local_addr;
 	c->remote_addr = cm_id->m_remote_addr;
 	if (param->private_data_len >

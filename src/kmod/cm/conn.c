@@ -18,16 +18,19 @@ static DECLARE_WAIT_QUEUE_HEAD(conns_empty);
 
 static const unsigned int arrows[] = {
 	[AWK_CONN_WAITING] = BIT(AWK_CONN_CONNECTING) | BIT(AWK_CONN_OVER),
-	[AWK_CONN_CONNECTING] = BIT(AWK_CONN_SENDING) | BIT(AWK_CONN_REFUSED) | BIT(AWK_CONN_OVER),
+	[AWK_CONN_CONNECTING] = BIT(AWK_CONN_SECURING) | BIT(AWK_CONN_SENDING) |
+				BIT(AWK_CONN_REFUSED) | BIT(AWK_CONN_OVER),
 	[AWK_CONN_REFUSED] = BIT(AWK_CONN_CONNECTING) | BIT(AWK_CONN_OVER),
+	[AWK_CONN_SECURING] = BIT(AWK_CONN_SENDING) | BIT(AWK_CONN_AWAIT_REQUEST) |
+			      BIT(AWK_CONN_OVER),
 	[AWK_CONN_SENDING] = BIT(AWK_CONN_AWAIT_REPLY) | BIT(AWK_CONN_OVER),
 	[AWK_CONN_AWAIT_REPLY] = BIT(AWK_CONN_RUNNING) | BIT(AWK_CONN_CONNECTING) |
 				 BIT(AWK_CONN_OVER),
 	[AWK_CONN_AWAIT_REQUEST] = BIT(AWK_CONN_DECIDING) | BIT(AWK_CONN_OVER),
 	[AWK_CONN_DECIDING] = 0, /* awk_conn_claim */
 	[AWK_CONN_ANSWERING] = BIT(AWK_CONN_WAITING) | BIT(AWK_CONN_CONNECTING) |
-			       BIT(AWK_CONN_AWAIT_REQUEST) | BIT(AWK_CONN_RUNNING) |
-			       BIT(AWK_CONN_OVER) | BIT(AWK_CONN_DONE),
+			       BIT(AWK_CONN_SECURING) | BIT(AWK_CONN_AWAIT_REQUEST) |
+			       BIT(AWK_CONN_RUNNING) | BIT(AWK_CONN_OVER) | BIT(AWK_CONN_DONE),
 	[AWK_CONN_RUNNING] = BIT(AWK_CONN_DONE),
 	[AWK_CONN_OVER] = BIT(AWK_CONN_DONE),
 	[AWK_CONN_DONE] = 0,
@@ -168,10 +171,23 @@ static void on_event(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
+static void on_space(struct sock *sk)
+{
+	struct awk_conn *c;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	c = awk_sock_user(sk, on_event);
+	if (c) {
+		awk_sock_pass_space(sk, &c->saved);
+		awk_conn_kick(c);
+	}
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
 static const struct awk_sock_ops conn_ops = {
 	.data_ready = on_event,
 	.state_change = on_event,
-	.write_space = on_event,
+	.write_space = on_space,
 };
 
 void awk_conn_watch(struct awk_conn *c)
@@ -209,7 +225,7 @@ void awk_conn_finish(struct awk_conn *c)
 	awk_conn_enter(c, AWK_CONN_DONE);
 	del_timer_sync(&c->timer);
 	if (sock)
-		sock_release(sock);
+		awk_sock_close(sock);
 	if (c->cm_id)
 		c->cm_id->rem_ref(c->cm_id);
 	if (c->qp) {

@@ -7,7 +7,7 @@
 //   conn                a connection's life, its state, and the table of all
 //   order               whose turn it is to connect to a peer
 //   half_open           a listener's connections without a whole Request
-//   open                the initiator's TCP connection
+//   open secure         the initiator's TCP connection; TLS's handshake, of either end
 //   machine reply       what moves a connection on: the worker's steps; a program's accept and reject
 //   events worker       iw_cm's events; the worker
 //   listen cm           listeners; iw_cm's calls
@@ -16,12 +16,14 @@
 // has taken it out of DECIDING (awk_conn_claim), in order to answer or to end it.
 //
 //   state          end        meaning                                             next
-//   ANSWERING      both       a thread owns it                                    WAITING, CONNECTING (initiator); AWAIT_REQUEST,
-//                                                                                 RUNNING (responder); OVER; DONE, if it never ran
+//   ANSWERING      both       a thread owns it                                    WAITING, CONNECTING (initiator); SECURING,
+//                                                                                 AWAIT_REQUEST, RUNNING (responder); OVER; DONE, if
+//                                                                                 it never ran
 //   WAITING        initiator  an earlier connection to the peer goes first        CONNECTING; OVER
 //                             (order.h), for AW_ATTEMPT_WAIT_MS at most
-//   CONNECTING     initiator  TCP's handshake is under way                        SENDING; REFUSED; OVER
+//   CONNECTING     initiator  TCP's handshake is under way                        SECURING or SENDING; REFUSED; OVER
 //   REFUSED        initiator  nobody listened: a pause before the next try        CONNECTING; OVER
+//   SECURING       both       TLS's handshake is under way (secure.h)             SENDING or AWAIT_REQUEST; OVER
 //   SENDING        initiator  the socket has not taken all of the Request         AWAIT_REPLY; OVER
 //   AWAIT_REPLY    initiator  the Reply is due within AWK_STARTUP_MS              RUNNING; OVER; CONNECTING, to ask again
 //   AWAIT_REQUEST  responder  the Request is due, likewise                        DECIDING; OVER
@@ -38,6 +40,7 @@
 #include "kmod/cm/frame.h"
 #include "kmod/stream/stream.h"
 #include "kmod/tcp/sock.h"
+#include "kmod/tcp/tls.h"
 
 #include <linux/kref.h>
 #include <linux/timer.h>
@@ -56,6 +59,7 @@ enum awk_conn_state {
 	AWK_CONN_WAITING,
 	AWK_CONN_CONNECTING,
 	AWK_CONN_REFUSED,
+	AWK_CONN_SECURING,
 	AWK_CONN_SENDING,
 	AWK_CONN_AWAIT_REPLY,
 	AWK_CONN_AWAIT_REQUEST,
@@ -89,6 +93,7 @@ struct awk_conn {
 	struct work_struct work;
 	struct timer_list timer; /* queues work */
 	bool initiator;
+	bool tls; /* TLS has to come before MPA */
 	u32 handle; /* by which iw_cm knows a Request */
 	unsigned long flags;
 	enum awk_conn_state state; /* changed by awk_conn_enter and awk_conn_claim alone */
@@ -106,6 +111,11 @@ struct awk_conn {
 	unsigned int refusals; /* by TCP, of this socket */
 	bool again; /* the socket is the second one, or the third */
 	struct aw_turn turn; /* guarded by order.c's lock */
+	struct awk_tls_ask ask; /* a handshake, while asked */
+	bool asked;
+	bool ask_done; /* guarded by secure.c's lock, as is ask_err */
+	int ask_err;
+	char tls_name[AWK_TLS_NAME_BYTES]; /* the peer's */
 	int err; /* OVER: negative */
 	bool has_peer; /* result is what the peer has sent */
 	u8 delivered; /* enum awk_conn_delivered */

@@ -145,6 +145,7 @@ void awk_conn_deliver(struct awk_conn *c)
 	case AWK_CONN_WAITING:
 	case AWK_CONN_CONNECTING:
 	case AWK_CONN_REFUSED:
+	case AWK_CONN_SECURING:
 	case AWK_CONN_SENDING:
 	case AWK_CONN_AWAIT_REPLY:
 	case AWK_CONN_AWAIT_REQUEST:

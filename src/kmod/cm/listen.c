@@ -7,6 +7,7 @@
 #include "kmod/cm/addr.h"
 #include "kmod/cm/half_open.h"
 #include "kmod/cm/policy.h"
+#include "kmod/cm/secure.h"
 
 #include <linux/fcntl.h>
 #include <net/ip.h>
@@ -51,14 +52,19 @@ static int accept_one(struct awk_listener *l)
 		return -ENOMEM;
 	}
 	c->sock = sock;
-	c->local = awk_policy_local(AWK_RD_MAX, AWK_RD_MAX);
+	c->tls = awk_policy_tls();
+	c->local = awk_policy_local(AWK_RD_MAX, AWK_RD_MAX, c->tls);
 	awk_addr_learn(sock, &c->local_addr, &c->remote_addr);
 	awk_half_open_add(l, c);
 	awk_conn_set_deadline(c, AWK_STARTUP_MS);
-	awk_conn_watch(c);
-	/* From here on its worker may end it. */
+	/* From the new state on its worker may end it. */
 	awk_conn_get(c);
-	awk_conn_enter(c, AWK_CONN_AWAIT_REQUEST);
+	if (c->tls) {
+		awk_secure_begin(c);
+	} else {
+		awk_conn_watch(c);
+		awk_conn_enter(c, AWK_CONN_AWAIT_REQUEST);
+	}
 	awk_conn_kick(c);
 	awk_conn_put(c);
 	return 0;

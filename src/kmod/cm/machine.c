@@ -6,14 +6,17 @@
 #include "kmod/cm/addr.h"
 #include "kmod/cm/conn.h"
 #include "kmod/cm/order.h"
+#include "kmod/cm/secure.h"
 #include "kmod/qp/qp.h"
 #include "kmod/tcp/linger.h"
 
 static const bool has_deadline[] = {
-	[AWK_CONN_WAITING] = true,  [AWK_CONN_CONNECTING] = true,  [AWK_CONN_REFUSED] = true,
-	[AWK_CONN_SENDING] = true,  [AWK_CONN_AWAIT_REPLY] = true, [AWK_CONN_AWAIT_REQUEST] = true,
-	[AWK_CONN_DECIDING] = true, [AWK_CONN_ANSWERING] = false,  [AWK_CONN_RUNNING] = false,
-	[AWK_CONN_OVER] = false,    [AWK_CONN_DONE] = false,
+	[AWK_CONN_WAITING] = true,	 [AWK_CONN_CONNECTING] = true,
+	[AWK_CONN_REFUSED] = true,	 [AWK_CONN_SECURING] = true,
+	[AWK_CONN_SENDING] = true,	 [AWK_CONN_AWAIT_REPLY] = true,
+	[AWK_CONN_AWAIT_REQUEST] = true, [AWK_CONN_DECIDING] = true,
+	[AWK_CONN_ANSWERING] = false,	 [AWK_CONN_RUNNING] = false,
+	[AWK_CONN_OVER] = false,	 [AWK_CONN_DONE] = false,
 };
 
 void awk_conn_fail(struct awk_conn *c, int err)
@@ -24,7 +27,7 @@ void awk_conn_fail(struct awk_conn *c, int err)
 	sock = awk_conn_take_sock(c);
 	c->err = err;
 	if (sock)
-		sock_release(sock);
+		awk_sock_close(sock);
 	awk_conn_enter(c, AWK_CONN_OVER);
 }
 
@@ -56,12 +59,29 @@ int awk_conn_attach(struct awk_conn *c)
 
 /*
  * Called by the worker for a connection that it saw in this state. A Request that was reported is
- * the program's, which may have answered it by now: then connection and socket are that thread's.
+ * the program's, which may have answered it by now: then connection and socket are that thread's. A handshake that ends at this
+ * moment brings the worker here again.
  */
 static void fail_seen(struct awk_conn *c, enum awk_conn_state seen, int err)
 {
+	if (seen == AWK_CONN_SECURING && !awk_secure_stop(c))
+		return;
 	if (seen != AWK_CONN_DECIDING || awk_conn_claim(c))
 		awk_conn_fail(c, err);
+}
+
+static void step_secure(struct awk_conn *c)
+{
+	int err = awk_secure_try(c);
+
+	if (err == -EINPROGRESS)
+		return;
+	if (err) {
+		awk_conn_fail(c, err);
+		return;
+	}
+	awk_conn_watch(c);
+	awk_conn_enter(c, c->initiator ? AWK_CONN_SENDING : AWK_CONN_AWAIT_REQUEST);
 }
 
 static void step_decide(struct awk_conn *c)
@@ -182,7 +202,10 @@ static void follow_tcp(struct awk_conn *c, int err)
 	}
 	awk_order_pass(c);
 	awk_addr_learn(c->sock, &c->local_addr, &c->remote_addr);
-	awk_conn_enter(c, AWK_CONN_SENDING);
+	if (c->tls)
+		awk_secure_begin(c);
+	else
+		awk_conn_enter(c, AWK_CONN_SENDING);
 }
 
 static void step_connect(struct awk_conn *c)
@@ -217,6 +240,7 @@ static void (*const steps[])(struct awk_conn *c) = {
 	[AWK_CONN_WAITING] = step_wait,
 	[AWK_CONN_CONNECTING] = step_connect,
 	[AWK_CONN_REFUSED] = NULL,
+	[AWK_CONN_SECURING] = step_secure,
 	[AWK_CONN_SENDING] = step_send,
 	[AWK_CONN_AWAIT_REPLY] = step_reply,
 	[AWK_CONN_AWAIT_REQUEST] = step_request,

@@ -110,6 +110,6 @@ int awk_conn_open_again(struct awk_conn *c, bool plainly)
 	awk_addr_set_port(&c->local_addr, 0); /* the old port is not free yet */
 	err = awk_conn_open(c, sock_net(sk),
 			    sk->sk_family == AF_INET ? inet_sk(sk)->tos : inet6_sk(sk)->tclass);
-	sock_release(before);
+	awk_sock_close(before);
 	return err;
 }

@@ -7,7 +7,12 @@
 
 #include <linux/types.h>
 
-/* The settings of this end; ird and ord as asked, at most the device's. */
-struct aw_mpa_local awk_policy_local(u32 ird, u32 ord);
+/* The settings of this end; ird and ord as asked, at most the device's. is_tls: as awk_policy_tls was for this connection. */
+struct aw_mpa_local awk_policy_local(u32 ird, u32 ord, bool is_tls);
+
+/* True: a connection that begins now has TLS, or fails. */
+bool awk_policy_tls(void);
+/* Copies the name that a server's certificate is to have, or an empty string. */
+void awk_policy_tls_name(char *name, size_t size);
 
 #endif

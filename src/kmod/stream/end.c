@@ -4,6 +4,7 @@
 #include "kmod/stream/io.h"
 #include "kmod/stream/pool.h"
 #include "kmod/tcp/linger.h"
+#include "kmod/tcp/tls.h"
 
 #include <linux/slab.h>
 
@@ -20,6 +21,12 @@ bool awk_stream_ends(const struct awk_qp *qp)
 
 	lockdep_assert_held(&qp->lock);
 	return qp->core.state > AW_QP_RTS && (s->sock || s->user);
+}
+
+/* True when the socket has all that was sent. With a FIN what TLS still holds would be lost. */
+static bool is_sent(const struct awk_stream *s)
+{
+	return !s->tx_busy && !s->batch && (!s->tls || awk_tls_has_sent(s->sock->sk));
 }
 
 /* Reduces the timer to a time of awk_now_ns. */
@@ -40,6 +47,9 @@ void awk_stream_arm(struct awk_qp *qp)
 		return;
 	if (s->ending.begun)
 		arm_at(s, s->ending.deadline_ns);
+	/* Nobody tells when TLS has given TCP its last record. */
+	if (s->ending.begun && !s->ending.fin_sent && s->tls)
+		timer_reduce(&s->timer, jiffies + msecs_to_jiffies(AWK_MEMORY_RETRY_MS));
 	if (s->rx_waits)
 		timer_reduce(&s->timer, jiffies + msecs_to_jiffies(AW_RNR_RETRY_MS));
 	if (s->stage && !s->rx_waits)
@@ -87,8 +97,7 @@ void awk_stream_settle(struct awk_qp *qp)
 	reset = s->lost;
 	if (sock && qp->core.state != AW_QP_ERROR) {
 		aw_ending_expire(&s->ending, &qp->core, awk_now_ns());
-		steps = aw_ending_follow(&s->ending, &qp->core, !s->tx_busy && !s->batch,
-					 awk_now_ns());
+		steps = aw_ending_follow(&s->ending, &qp->core, is_sent(s), awk_now_ns());
 	}
 	drop = sock && qp->core.state == AW_QP_ERROR && take_socket(s);
 	news = !sock ? AWK_STREAM_REFUSED : drop ? AWK_STREAM_ENDED : AWK_STREAM_ENDING;
@@ -99,12 +108,14 @@ void awk_stream_settle(struct awk_qp *qp)
 	awk_qp_drain(qp);
 	awk_stream_arm(qp);
 	awk_qp_unlock(qp);
+	if ((steps & AW_ENDING_FIN) && s->tls)
+		awk_tls_send_end(sock);
 	if (steps & AW_ENDING_FIN)
 		kernel_sock_shutdown(sock, SHUT_WR);
 	if (drop) {
 		awk_sock_release(sock->sk, &s->saved);
 		if (reset)
-			sock_release(sock);
+			awk_sock_close(sock);
 		else
 			awk_linger(sock);
 		wake_up(&s->over);

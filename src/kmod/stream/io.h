@@ -26,6 +26,10 @@ void awk_rx_arrived(struct awk_qp *qp, struct sock *sk);
 /* rx.c: the worker's turn, with a socket. True when the socket may have more. */
 bool awk_rx_serve(struct awk_qp *qp, struct sock *sk);
 
+/* rx_tls.c: the same of a stream under TLS, whose socket may have more, or may have ended. */
+void awk_rx_tls_arrived(struct awk_qp *qp);
+bool awk_rx_tls_serve(struct awk_qp *qp, struct socket *sock);
+
 /*
  * tx.c: drains the rings and sends so many batches at most, unless another thread sends, which then
  * sees to it. True when the worker has to go on. Process context, no lock.

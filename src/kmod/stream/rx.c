@@ -243,6 +243,10 @@ void awk_rx_arrived(struct awk_qp *qp, struct sock *sk)
 {
 	bool due, answer;
 
+	if (READ_ONCE(qp->stream->tls)) {
+		awk_rx_tls_arrived(qp);
+		return;
+	}
 	rx_pass(qp, sk);
 	awk_qp_lock(qp);
 	awk_stage_rest(qp);
@@ -295,6 +299,8 @@ bool awk_rx_serve(struct awk_qp *qp, struct sock *sk)
 	struct awk_stream *s = qp->stream;
 	bool more;
 
+	if (READ_ONCE(s->tls))
+		return awk_rx_tls_serve(qp, sk->sk_socket);
 	if (!rx_is_due(qp, sk))
 		return false;
 	if (READ_ONCE(s->starved))

@@ -5,6 +5,7 @@
 #include "kmod/stream/io.h"
 #include "kmod/stream/pool.h"
 #include "kmod/tcp/linger.h"
+#include "kmod/tcp/tls.h"
 
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -29,7 +30,9 @@ static void on_state(struct sock *sk)
 
 	read_lock_bh(&sk->sk_callback_lock);
 	qp = awk_sock_user(sk, on_data);
-	if (qp)
+	if (qp && qp->stream->tls)
+		awk_rx_tls_arrived(qp);
+	else if (qp)
 		awk_qp_kick(qp);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
@@ -41,6 +44,8 @@ static void on_space(struct sock *sk)
 
 	read_lock_bh(&sk->sk_callback_lock);
 	qp = awk_sock_user(sk, on_data);
+	if (qp)
+		awk_sock_pass_space(sk, &qp->stream->saved);
 	if (qp && sk_stream_is_writeable(sk)) {
 		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 		set_bit(AWK_STREAM_ROOM, &qp->stream->flags);
@@ -165,6 +170,8 @@ int awk_stream_attach(struct awk_qp *qp, struct socket *sock, struct aw_stream *
 	 * Callbacks take the QP's lock, so this function installs them before it takes that lock. Until the stream begins they
 	 * read nothing.
 	 */
+	WRITE_ONCE(qp->stream->tls, awk_tls_is_on(sock->sk));
+	set_bit(AWK_STREAM_ARRIVED, &qp->stream->flags);
 	awk_sock_take(sock->sk, qp, &stream_ops, &qp->stream->saved);
 	awk_qp_lock(qp);
 	err = qp->core.state != AW_QP_IDLE || qp->core.local_closed ? -EINVAL : 0;

@@ -10,7 +10,7 @@
 // more than that one. An skb's pages may be those of a sender on the same host, which writes to them meanwhile: headers are
 // copied and read once, and a payload that changes harms that message alone. Every payload that is sent is copied into a
 // batch, one piece of pages; TCP copies a short one, and keeps the pages of a long one until they
-// are acknowledged. A worker goes on where a budget ends. No lock is held over sendmsg. A callback
+// are acknowledged. Under TLS the worker alone receives (rx_tls.c), and every send may sleep. A worker goes on where a budget ends. No lock is held over sendmsg. A callback
 // that TCP called before its socket went to another user finds out under sk_callback_lock
 // (awk_sock_user).
 #ifndef KMOD_STREAM_STREAM_H
@@ -60,6 +60,7 @@ struct awk_stream {
 	struct tasklet_struct answer; /* sends answers, once TCP lets go of the socket */
 	wait_queue_head_t over; /* sock and user became NULL */
 	unsigned long flags; /* AWK_STREAM_ROOM and the like, by set_bit */
+	bool tls; /* the socket, while there is one, is under TLS: set before */
 
 	/* guarded by the socket's lock: bytes of the FPDU whose beginning TCP's queue keeps; 0: it keeps none */
 	size_t rx_part;
@@ -94,6 +95,7 @@ struct awk_stream {
 
 enum awk_stream_flag {
 	AWK_STREAM_ROOM, /* the socket has had room since the last send began */
+	AWK_STREAM_ARRIVED, /* under TLS: the socket may have what was not read yet */
 };
 
 /* Called at create_qp, before any look-up can find the QP. 0 or -ENOMEM. */

@@ -83,7 +83,8 @@ static int batch_send(struct awk_stream *s, struct socket *sock, struct awk_batc
 
 	clear_bit(AWK_STREAM_ROOM, &s->flags);
 	smp_mb__after_atomic(); /* before the socket says that it is full; with on_space in stream.c */
-	if (batch->pages && batch->len >= SPLICE_BYTES_MIN)
+	/* TLS encrypts into pages of its own. */
+	if (batch->pages && batch->len >= SPLICE_BYTES_MIN && !s->tls)
 		return awk_sock_splice(sock, batch->pages, batch->sent, iov.iov_len);
 	return kernel_sendmsg(sock, &msg, &iov, 1, iov.iov_len);
 }
@@ -104,7 +105,10 @@ static bool tx_account(struct awk_qp *qp, int n)
 		/* The socket is short of memory, and no acknowledgement will bring room. */
 		s->starved = true;
 		set_bit(AWK_STREAM_ROOM, &s->flags);
-	} else if (n != -EAGAIN && n != -EINTR && n != -ERESTARTSYS) {
+	} else if (n == -EINTR || n == -ERESTARTSYS) {
+		/* A thread with a signal has not waited for its turn to encrypt: the worker does. */
+		set_bit(AWK_STREAM_ROOM, &s->flags);
+	} else if (n != -EAGAIN) {
 		/* The socket may have received what explains it: the worker reads that first. */
 		s->broken = true;
 	}
@@ -239,8 +243,8 @@ static bool sock_is_quiet(const struct sock *sk)
 }
 
 /*
- * As awk_tx_run, but never sleeps, and sends only what is short, while TCP is quiet and nobody has the socket: posts that
- * follow each other share packets. unlock: awk_qp_unlock or awk_qp_unlock_posted.
+ * As awk_tx_run, but never sleeps, and sends only what is short, without TLS, while TCP is quiet and nobody has the socket: posts
+ * that follow each other share packets. unlock: awk_qp_unlock or awk_qp_unlock_posted.
  */
 static bool tx_run_now(struct awk_qp *qp, void (*unlock)(struct awk_qp *qp))
 {
@@ -252,7 +256,8 @@ static bool tx_run_now(struct awk_qp *qp, void (*unlock)(struct awk_qp *qp))
 	if (s->tx_busy) {
 		s->tx_again = true;
 		more = false;
-	} else if (batch && tx_has_socket(qp) && !s->batch && sock_is_quiet(s->sock->sk)) {
+	} else if (batch && tx_has_socket(qp) && !s->tls && !s->batch &&
+		   sock_is_quiet(s->sock->sk)) {
 		swap(s->batch, batch);
 		s->tx_busy = true;
 		more = tx_send_now(qp, unlock);

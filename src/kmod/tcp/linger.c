@@ -6,6 +6,7 @@
 
 #include "kmod/base/work.h"
 #include "kmod/tcp/sock.h"
+#include "kmod/tcp/tls.h"
 
 #include <linux/list.h>
 #include <linux/slab.h>
@@ -71,6 +72,13 @@ static void on_state(struct sock *sk)
 
 static void on_space(struct sock *sk)
 {
+	struct awk_lingerer *l;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	l = awk_sock_user(sk, on_data);
+	if (l)
+		awk_sock_pass_space(sk, &l->saved);
+	read_unlock_bh(&sk->sk_callback_lock);
 }
 
 static const struct awk_sock_ops linger_ops = {
@@ -85,7 +93,7 @@ static void drop_and_close(struct socket *sock)
 	lock_sock(sock->sk);
 	drop_input(sock->sk);
 	release_sock(sock->sk);
-	sock_release(sock);
+	awk_sock_close(sock);
 }
 
 /*

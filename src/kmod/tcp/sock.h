@@ -43,6 +43,15 @@ static inline void *awk_sock_user(struct sock *sk, void (*data_ready)(struct soc
 	return __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
 }
 
+/*
+ * Within write_space: passes it on to the callback before. Records that TCP had no room for are sent by the one of the kernel's
+ * TLS, and TCP's own wakes nobody here.
+ */
+static inline void awk_sock_pass_space(struct sock *sk, const struct awk_sock_saved *saved)
+{
+	saved->write_space(sk);
+}
+
 /* Makes an unbound TCP socket of this family, which holds its network namespace. */
 int awk_sock_create(struct net *net, int family, struct socket **sock);
 

@@ -5,9 +5,12 @@
 
 #include "kshim.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void *kshim_copy(void *dst, const void *src, size_t len);
+
+#define strscpy(dst, src, size) ((void)snprintf(dst, size, "%s", src))
 
 #define memcpy(dst, src, len) kshim_copy(dst, src, len)
 
