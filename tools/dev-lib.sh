@@ -27,7 +27,7 @@ packages_kmod="build-essential kmod"
 packages_kernel="$packages_run $packages_kmod python3-pytest tshark ibverbs-providers linux-source flex bison bc
 	xz-utils"
 packages_kernel_apps="nfs-common nfs-kernel-server nvme-cli fio"
-packages_kernel_full="dkms linux-headers-amd64 pahole qemu-system-x86 busybox-static cpio $packages_kernel_apps
+packages_kernel_full="dkms linux-headers-amd64 pahole qemu-system-x86 busybox-static cpio zstd $packages_kernel_apps
 	open-iscsi python3-pyverbs"
 packages_distro="$packages_build debootstrap debian-archive-keyring apt util-linux"
 packages_arch="$packages_build gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf gcc-i686-linux-gnu
@@ -299,4 +299,14 @@ build_smp() {
 		watched build/logs/kmod.log tools/build-kmod "/usr/src/linux-headers-$(<build/kernel-smp/release)" build/kmod/smp CC=gcc \
 			-j"$(nproc)" ||
 		die "no kernel of several processors: see build/logs/smp.log and build/logs/kmod.log"
+}
+
+# Debian's Linux 6.12 and tlshd, and the module for them, in build/kmod/tls. Where they cannot be had the tests of TLS are skipped.
+build_tls() {
+	say "building the guest of Linux 6.12 with tlshd"
+	watched build/logs/kernel-tls.log tests/kernel/build-tls build/kernel-tls ||
+		{ say "no tests of TLS in the kernel: $(tail -n 1 build/logs/kernel-tls.log)"; return 0; }
+	watched build/logs/kmod.log tools/build-kmod "$(<build/kernel-tls/headers)" build/kmod/tls CC=gcc \
+		CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT= -j"$(nproc)" ||
+		die "the module did not build: $(tail -n 20 build/logs/kmod.log)"
 }

@@ -300,7 +300,7 @@ if boots_kernels; then
 	configuration=${full:+full}
 	build_kernel ${configuration:=base}
 	[ -z "$full" ] || fetch_newer_headers
-	[ -z "$full" ] || build_smp
+	[ -z "$full" ] || { build_smp && build_tls; }
 	export ANYWARP_KERNEL=$configuration
 elif [ -n "$arch" ]; then
 	build_preset release # the peer of their programs

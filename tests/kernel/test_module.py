@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The module is loaded and removed, beside siw and in place of it, and `anywarp doctor` tells of it."""
 
+import errno
+import pathlib
+import platform
 import subprocess
 
 import conftest
@@ -9,6 +12,8 @@ import pytest
 
 pytestmark = pytest.mark.skipif(conftest.LINK_TYPE != "anywarp", reason="of anywarp alone")
 OURS = "anywarp"
+TLS = pathlib.Path("/sys/module/anywarp/parameters/tls")
+VERSION = tuple(int(part) for part in platform.release().split(".")[:2])
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +65,15 @@ def test_siw_is_refused_beside_it(kernel, device):
     done = kernel.try_load("siw")
     assert done.returncode != 0 and not kernel.has("siw")
     assert device in kernel.devices()
+
+
+@pytest.mark.skipif(VERSION >= (6, 6), reason="a kernel that has the handshake")
+def test_tls_is_refused_by_a_kernel_that_has_none(kernel):
+    with pytest.raises(OSError) as caught:
+        TLS.write_text("Y", encoding="ascii")
+    assert caught.value.errno == errno.EOPNOTSUPP
+    assert any("tls=Y is refused" in line and "6.6" in line for line in kernel.read_messages())
+    assert TLS.read_text(encoding="ascii") == "N\n"
 
 
 def test_doctor_tells_of_the_devices(device):
