@@ -14,6 +14,11 @@ bool aw_tsan_is_here(void)
 	       AnnotateIgnoreReadsEnd && AnnotateIgnoreWritesBegin && AnnotateIgnoreWritesEnd;
 }
 
+bool aw_tsan_sees_calls(void)
+{
+	return __tsan_release;
+}
+
 void aw_tsan_begin_ignoring(void)
 {
 	if (!AnnotateIgnoreReadsBegin || !aw_tsan_is_here())

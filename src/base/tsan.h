@@ -9,6 +9,9 @@
 /* False without the runtime: then the other calls do nothing. The build for ThreadSanitizer takes tsan_none.c. */
 bool aw_tsan_is_here(void);
 
+/* True where it watches the libraries' system calls, in that build, too. It knows few that glibc has had only since 2.35. */
+bool aw_tsan_sees_calls(void);
+
 /* The runtime's. A message makes several of the calls below, so that each looks for it first. */
 __attribute__((weak)) void __tsan_release(void *at);
 

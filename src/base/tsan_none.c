@@ -7,6 +7,11 @@ bool aw_tsan_is_here(void)
 	return false;
 }
 
+bool aw_tsan_sees_calls(void)
+{
+	return true;
+}
+
 void aw_tsan_begin_ignoring(void)
 {
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/tsan.h"
 #include "net/base/fork.h"
 #include "net/base/io_now.h"
 #include "net/mem/pool.h"
@@ -282,7 +283,8 @@ static void *run(void *unused)
 
 	(void)unused;
 	self = true;
-	engine.lacks_pwait2 = false;
+	/* ThreadSanitizer does not know that what came before epoll_ctl(2) came before the event that epoll_pwait2(2) fetches. */
+	engine.lacks_pwait2 = aw_tsan_sees_calls();
 	/* pthread_setname_np would take a kilobyte of the starter's stack, which may be small. */
 	prctl(PR_SET_NAME, "anywarp");
 	aw_lock(&engine.life);
