@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
@@ -241,16 +242,31 @@ static void step__leaves_a_client_without_records_as_it_came(void **state)
 	}
 }
 
-/* Fills what TCP takes of fd. Returns the number of bytes. */
+static bool is_under_way(int fd)
+{
+	int kept = 0, unsent = 0;
+
+	assert_int_equal(ioctl(fd, SIOCOUTQ, &kept), 0);
+	assert_int_equal(ioctl(fd, SIOCOUTQNSD, &unsent), 0);
+	return kept != unsent;
+}
+
+/* Fills what TCP takes of fd: also the room that bytes leave which are still on their way to the peer. Returns the number of bytes. */
 static size_t fill(int fd)
 {
 	static const uint8_t junk[65536];
+	bool moves = true;
 	size_t filled = 0;
 	ssize_t n;
 
-	while ((n = send(fd, junk, sizeof(junk), MSG_DONTWAIT)) > 0)
-		filled += (size_t)n;
-	assert_int_equal(errno, EAGAIN);
+	while (moves) {
+		moves = is_under_way(fd);
+		while ((n = send(fd, junk, sizeof(junk), MSG_DONTWAIT)) > 0) {
+			filled += (size_t)n;
+			moves = true;
+		}
+		assert_int_equal(errno, EAGAIN);
+	}
 	return filled;
 }
 
