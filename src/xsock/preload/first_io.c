@@ -491,7 +491,9 @@ static int make_first_io(const struct aw_first_io_call *call)
 		aw_fdtab_hold(sock);
 		aw_fdtab_begin_sleep(sock);
 		aw_tls_start_get(sock->tls);
-		judge = (struct judge){ sock, *sock };
+		/* No literal of both: it would be another copy on a small stack. */
+		judge.sock = sock;
+		judge.like = *sock;
 	}
 	aw_fdtab_unlock();
 	if (!sock || err)
