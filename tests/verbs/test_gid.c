@@ -311,15 +311,22 @@ static void query_gid__with_one_fd_left(void **state)
 	assert_int_equal(ibv_close_device(context), 0);
 }
 
+/* Where the first thread looks at its own namespace between the second's open and look. */
+static pthread_barrier_t opened, looked;
+
 static void *elsewhere(void *arg)
 {
 	struct ibv_context *context;
 	struct ibv_gid_entry entry;
+	int err;
 
 	has_alias(arg, 1);
-	if (unshare(CLONE_NEWNET))
+	err = unshare(CLONE_NEWNET);
+	context = err ? NULL : device_open();
+	pthread_barrier_wait(&opened);
+	pthread_barrier_wait(&looked);
+	if (err)
 		return "unshare";
-	context = device_open();
 	if (ibv_query_gid_table(context, &entry, 1, 0) != 0)
 		return "addresses of the namespace that was left";
 	ibv_close_device(context);
@@ -334,7 +341,12 @@ static void open_device__in_another_namespace(void **state)
 
 	alias_set(1, true);
 	assert_true(has_alias(f, 1));
+	pthread_barrier_init(&opened, NULL, 2);
+	pthread_barrier_init(&looked, NULL, 2);
 	assert_int_equal(pthread_create(&thread, NULL, elsewhere, f), 0);
+	pthread_barrier_wait(&opened);
+	assert_true(has_alias(f, 1));
+	pthread_barrier_wait(&looked);
 	assert_int_equal(pthread_join(thread, &wrong), 0);
 	assert_null(wrong);
 	assert_true(has_alias(f, 1));

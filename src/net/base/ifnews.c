@@ -57,6 +57,7 @@ void aw_ifnews_end(void)
 	if (news.open && is_ours())
 		close(news.fd);
 	news.open = false;
+	own_ns_until = 0;
 }
 
 static void begin(int64_t now)
