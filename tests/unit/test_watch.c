@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Watches, deadlines, the tick and the engine under them: what fires, what does not any more, and
 // what is left when all is over.
-#include "base/tsan.h"
 #include "net/progress/engine.h"
 
 #include <setjmp.h>
@@ -305,8 +304,6 @@ static uint64_t three_slow_ticks(uint64_t now_ns)
 
 static void expect_slow_ticks_without_pwait2(int err)
 {
-	if (aw_tsan_sees_calls())
-		skip(); /* the engine does not use it */
 	ticks = refused = 0;
 	refusal = err;
 	aw_engine_set_tick(AW_TICK_SERVE, three_slow_ticks);

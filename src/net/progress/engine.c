@@ -227,6 +227,18 @@ static void run_ticks(uint64_t next[AW_TICKS], bool all)
 }
 
 /*
+ * An event comes behind all that came before epoll_ctl(2). ThreadSanitizer knows that of epoll_wait(2) alone, which finds the events
+ * once more: none of the engine's is told only once.
+ */
+static void tell_tsan(int epfd)
+{
+	struct epoll_event again;
+
+	if (aw_tsan_sees_calls())
+		(void)epoll_wait(epfd, &again, 1, 0);
+}
+
+/*
  * Waits until an event or that time (0: for ever). Before Linux 5.11, and in sandboxes that know no
  * newer system calls, the time is rounded up to milliseconds.
  */
@@ -241,8 +253,11 @@ static int await(struct epoll_event *events, uint64_t until_ns)
 		int count = epoll_pwait2(epfd, events, EVENTS_MAX, until_ns ? &ts : NULL, NULL);
 
 		engine.lacks_pwait2 = count < 0 && (errno == ENOSYS || errno == EPERM);
-		if (!engine.lacks_pwait2)
+		if (!engine.lacks_pwait2) {
+			if (count > 0)
+				tell_tsan(epfd);
 			return count;
+		}
 	}
 	if (ns > WAIT_NS_MAX)
 		ns = WAIT_NS_MAX;
@@ -283,8 +298,7 @@ static void *run(void *unused)
 
 	(void)unused;
 	self = true;
-	/* ThreadSanitizer does not know that what came before epoll_ctl(2) came before the event that epoll_pwait2(2) fetches. */
-	engine.lacks_pwait2 = aw_tsan_sees_calls();
+	engine.lacks_pwait2 = false;
 	/* pthread_setname_np would take a kilobyte of the starter's stack, which may be small. */
 	prctl(PR_SET_NAME, "anywarp");
 	aw_lock(&engine.life);
