@@ -4,14 +4,19 @@
 #include "net/qp/channel_wait.h"
 
 #include "../lib/polled_channel.h"
+#include "../lib/proc.h"
 #include "base/clock.h"
+#include "net/qp/serving.h"
 #include "ring/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +35,35 @@ void __wrap_aw_event_fd_raise(int fd)
 	__real_aw_event_fd_raise(fd);
 	if (cq)
 		aw_cq_set_arm(cq, AW_ARM_NEXT);
+}
+
+/* A program in a thread of its own, and what comes as a QP's socket joins the fd, before the progress thread goes on. */
+static struct {
+	_Atomic int sender; /* a socket whose peer joins, or 0 */
+	_Atomic long thread;
+	_Atomic bool asks, joined, over;
+	_Atomic uint32_t answers, refusals;
+} program;
+
+int __real_aw_channel_watch(int set, int fd, uint32_t handle, uint32_t events);
+int __wrap_aw_channel_watch(int set, int fd, uint32_t handle, uint32_t events);
+
+/* Until the program has its answer for a part of an FPDU, or waits for this thread. */
+int __wrap_aw_channel_watch(int set, int fd, uint32_t handle, uint32_t events)
+{
+	uint32_t answers = program.answers;
+	bool joins = set == ch.fd && events != 0 && program.sender && !program.joined;
+
+	if (joins)
+		(void)send(program.sender, "", 1, 0);
+	int err = __real_aw_channel_watch(set, fd, handle, events);
+
+	/* Two answers: for the message before, and for the part. */
+	while (joins && program.answers + program.refusals < answers + 2 &&
+	       !(program.asks && !aw_channel_is_filled(&ch) && proc_sleeps(program.thread)))
+		sched_yield();
+	program.joined |= joins;
+	return err;
 }
 
 /* Messages come until the QPs are left to the program, and the progress thread moves nothing from then on. */
@@ -75,6 +109,53 @@ static void channel_watch__a_quick_program(void **state)
 	until_watched(p);
 	quick = NULL;
 	talk(p);
+}
+
+static void *run_program(void *pair)
+{
+	struct pair *p = pair;
+	struct aw_cq_entry entry;
+	void *object;
+	int kind;
+
+	program.thread = syscall(SYS_gettid);
+	while (!program.over) {
+		if (!is_readable(1))
+			continue;
+		program.asks = true;
+		bool refused = aw_channel_await(&ch, &object, &kind) != 0;
+
+		program.asks = false;
+		program.refusals += refused;
+		aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+		while (aw_cq_poll(&p->b.cq, &entry, 1) > 0)
+			;
+		program.answers += !refused;
+	}
+	return NULL;
+}
+
+/* Bytes have come when the QP is left to the program, which is woken before the QP is. */
+static void channel_watch__woken_by_a_socket_that_joins(void **state)
+{
+	struct pair *p = *state;
+	pthread_t thread;
+
+	memset(&program, 0, sizeof(program));
+	program.sender = p->a.qp->fd;
+	assert_int_equal(fcntl(ch.fd, F_SETFL, O_NONBLOCK), 0);
+	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+	assert_int_equal(pthread_create(&thread, NULL, run_program, p), 0);
+	for (uint32_t answers = 1; !program.joined; answers++) {
+		post_receive(p);
+		end_post(&p->a, AW_OP_SEND, &p->b, 4);
+		end_wait_cqe(&p->a);
+		while (program.answers + program.refusals < answers)
+			sched_yield();
+	}
+	program.over = true;
+	pthread_join(thread, NULL);
+	assert_int_equal(program.refusals, 0);
 }
 
 static bool is_eventful_again(struct pair *p)
@@ -133,6 +214,62 @@ static void channel_watch__an_event_for_a_part(void **state)
 	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
 	assert_int_equal(send(p->a.qp->fd, "", 1, 0), 1);
 	assert_true(is_readable((int)(UQP_PAIR_WAIT_NS / 1000000)));
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
+	assert_not_readable();
+}
+
+/* The progress thread has received all that came, and has left the QP's lock. */
+static void wait_received(struct pair *p)
+{
+	int octets;
+
+	do {
+		sched_yield();
+		assert_int_equal(ioctl(p->b.qp->fd, FIONREAD, &octets), 0);
+	} while (octets > 0);
+	aw_lock(&p->b.qp->lock);
+	aw_unlock(&p->b.qp->lock);
+}
+
+/* A part of an FPDU has made the fd readable, but the progress thread's tick takes it before the program comes. */
+static void channel_watch__an_event_for_what_a_tick_took(void **state)
+{
+	struct pair *p = *state;
+	void *object;
+	int kind;
+
+	until_watched(p);
+	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+	assert_int_equal(send(p->a.qp->fd, "", 1, 0), 1);
+	assert_true(is_readable((int)(UQP_PAIR_WAIT_NS / 1000000)));
+	pair_start_progress();
+	wait_received(p);
+	uqp_wait_taken_back(p->b.qp, &ch);
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
+	assert_ptr_equal(object, p->b.cq.event.object);
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
+	assert_not_readable();
+}
+
+/* Likewise, but the tick takes the QP back, and the progress thread finds its socket readable. */
+static void channel_watch__an_event_for_what_was_taken_back(void **state)
+{
+	struct pair *p = *state;
+	void *object;
+	int kind;
+
+	until_watched(p);
+	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+	assert_int_equal(send(p->a.qp->fd, "", 1, 0), 1);
+	assert_true(is_readable((int)(UQP_PAIR_WAIT_NS / 1000000)));
+	aw_lock(&p->b.qp->lock);
+	aw_eventful_end(&p->b.qp->serving.eventful);
+	aw_unlock(&p->b.qp->lock);
+	aw_serving_look_again();
+	pair_start_progress();
+	uqp_wait_taken_back(p->b.qp, &ch);
+	wait_received(p);
 	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
 	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
 	assert_not_readable();
@@ -278,8 +415,10 @@ static void channel_watch__a_child_has_its_own(void **state)
 		_exit(use_channel_of_the_child());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	while (octet_at(p->b.buf) != 'f')
-		(void)aw_channel_await(&ch, &object, &kind);
+	/* Whoever has received it has left an event. */
+	while (aw_channel_await(&ch, &object, &kind) != 0)
+		sched_yield();
+	assert_int_equal(octet_at(p->b.buf), 'f');
 	talk(p);
 }
 
@@ -288,8 +427,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(channel_watch__the_program_receives),
 		CASE(channel_watch__a_quick_program),
+		CASE(channel_watch__woken_by_a_socket_that_joins),
 		CASE(channel_watch__an_event_of_an_empty_cq),
 		CASE(channel_watch__an_event_for_a_part),
+		CASE(channel_watch__an_event_for_what_a_tick_took),
+		CASE(channel_watch__an_event_for_what_was_taken_back),
 		CASE(channel_watch__an_event_for_the_end),
 		CASE(channel_watch__no_event_of_a_cq_that_is_not_armed),
 		CASE(channel_watch__watched_by_nobody_any_more),

@@ -51,6 +51,7 @@ static int channel_init(struct aw_channel *ch, bool for_qps)
 	ch->arrival_ns = ch->woke_ns = ch->took_ns = 0;
 	ch->only_qp = AW_CHANNEL_MANY;
 	ch->watched = 0;
+	ch->moving = AW_CHANNEL_NONE;
 	aw_event_owner_add(&ch->owner);
 	return 0;
 }

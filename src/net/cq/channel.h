@@ -27,6 +27,9 @@ struct aw_source {
 /* In place of the handle of the one QP that the channel's threads serve: they serve several, or none. */
 #define AW_CHANNEL_MANY UINT32_MAX
 
+/* No handle. */
+#define AW_CHANNEL_NONE UINT32_MAX
+
 struct aw_channel {
 	struct aw_event_owner owner; /* first: the owner is the channel. The fd's */
 	/* the program's, which may set O_NONBLOCK: event_fd, or an epoll set with event_fd and the sockets that watchers serve */
@@ -50,6 +53,8 @@ struct aw_channel {
 	_Atomic uint32_t
 		only_qp; /* the handle of the one QP that these threads serve, or AW_CHANNEL_MANY */
 	_Atomic uint32_t watched; /* QPs that watchers serve: their sockets are in fd */
+	/* the handle of a QP of watchers that the progress thread serves, or is about to, or AW_CHANNEL_NONE */
+	_Atomic uint32_t moving;
 };
 
 /* 0, or EMFILE, ENFILE, ENOMEM. init_for_qps: threads that take its events can serve QPs (net/qp/channel_wait.h). */

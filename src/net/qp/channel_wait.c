@@ -10,6 +10,7 @@
 #include "net/qp/flush.h"
 #include "net/qp/serving.h"
 #include "net/qp/uqp_sock.h"
+#include "net/qp/watched.h"
 #include "ring/lock.h"
 #include "ring/table.h"
 
@@ -132,7 +133,7 @@ static void serve_ready(const struct aw_channel *ch, int set)
 
 static bool has_watched(const struct aw_channel *ch)
 {
-	return atomic_load_explicit(&ch->watched, memory_order_relaxed) > 0;
+	return atomic_load_explicit(&ch->watched, memory_order_acquire) > 0;
 }
 
 /* Serves all QPs that woke the thread, so that none starves behind another, until there is an event. */
@@ -175,12 +176,6 @@ static void end_eventful(uint32_t handle)
 	aw_serving_look_again();
 }
 
-/* Grows with all that makes a socket of watchers ready: bytes that come, be they part of an FPDU, and room for those that wait. */
-static uint64_t bytes_moved(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
-{
-	return qp->core.rx_pos + qp->core.sent_pos + (qp->stage ? qp->stage->len : 0);
-}
-
 static void look_at(uint32_t handle, struct look_result *found)
 {
 	struct aw_uqp *qp = aw_uqp_at(handle);
@@ -188,7 +183,7 @@ static void look_at(uint32_t handle, struct look_result *found)
 	if (!qp)
 		return;
 	aw_lock(&qp->lock);
-	uint64_t before = bytes_moved(qp);
+	uint64_t before = aw_watched_moved(qp);
 	uint32_t armed = aw_serving_armed(qp), raised = aw_cq_pushes_of_thread().events;
 	bool open = qp->fd >= 0 && !qp->core.peer_closed;
 
@@ -196,30 +191,39 @@ static void look_at(uint32_t handle, struct look_result *found)
 		aw_uqp_serve(qp);
 	bool closed = open && (qp->fd < 0 || qp->core.peer_closed);
 
-	bool moved = closed || bytes_moved(qp) != before;
+	bool moved = closed || aw_watched_moved(qp) != before;
 
 	if (moved && armed == 0)
 		found->unarmed = handle;
 	else if (moved && aw_cq_pushes_of_thread().events == raised)
 		found->armed = handle;
+	aw_watched_served(qp);
 	aw_uqp_unlock(qp);
 	aw_uqp_put(qp);
 }
 
-/* An event for no completion, which no program can tell from one whose completion it has polled already. */
-static bool wake_cq(uint32_t handle, const struct aw_channel *ch)
+static void wake_cq(uint32_t handle, const struct aw_channel *ch)
 {
 	struct aw_uqp *qp = aw_uqp_at(handle);
-	bool woken = false;
 
 	if (!qp)
-		return false;
-	struct aw_cq *cqs[2] = { qp->attr.recv_cq, qp->attr.send_cq };
-
-	for (int i = 0; i < 2 && !woken; i++)
-		woken = cqs[i]->channel == ch && aw_cq_wake(cqs[i]);
+		return;
+	(void)aw_watched_wake(qp, ch);
 	aw_uqp_put(qp);
-	return woken;
+}
+
+/*
+ * A QP comes and goes under moving, and what the progress thread has moved before has its event in the channel. So a QP whose socket
+ * has woken this thread is in moving, or in watched before it was in moving or behind.
+ */
+static int find_watched(const struct aw_channel *ch, uint32_t handles[EVENTS_MAX])
+{
+	int n = has_watched(ch) ? find_ready(ch, ch->fd, handles) : 0;
+	uint32_t moving = atomic_load(&ch->moving);
+
+	if (moving != AW_CHANNEL_NONE && n < EVENTS_MAX)
+		handles[n++] = moving;
+	return n > 0 || !has_watched(ch) ? n : find_ready(ch, ch->fd, handles);
 }
 
 /*
@@ -231,11 +235,12 @@ static bool look(struct aw_channel *ch, void **object, int *kind)
 	struct look_result found = { AW_TABLE_NONE, AW_TABLE_NONE };
 	uint32_t handles[EVENTS_MAX];
 
-	if (!has_watched(ch))
+	int n = find_watched(ch, handles);
+
+	if (n == 0 && !has_watched(ch))
 		return false;
 	aw_activity_count(&ch->waiting.turns, 1);
 	aw_serving_loop_turns();
-	int n = find_ready(ch, ch->fd, handles);
 
 	aw_channel_hold(ch);
 	for (int i = 0; i < n; i++)
@@ -248,8 +253,9 @@ static bool look(struct aw_channel *ch, void **object, int *kind)
 		return true;
 	if (found.unarmed != AW_TABLE_NONE)
 		end_eventful(found.unarmed);
-	return found.armed != AW_TABLE_NONE && wake_cq(found.armed, ch) &&
-	       aw_channel_take(ch, object, kind);
+	if (found.armed != AW_TABLE_NONE)
+		wake_cq(found.armed, ch);
+	return aw_channel_take(ch, object, kind);
 }
 
 static bool take_now(struct aw_channel *ch, void **object, int *kind)
@@ -290,8 +296,10 @@ int aw_channel_await(struct aw_channel *ch, void **object, int *kind)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (!take_now(ch, object, kind) && !look(ch, object, kind)) {
 		flags = fcntl(ch->fd, F_GETFL);
-		if (flags < 0 || flags & O_NONBLOCK)
-			err = flags < 0 ? errno : EAGAIN;
+		if (flags < 0)
+			err = errno;
+		else if (flags & O_NONBLOCK)
+			err = aw_channel_take(ch, object, kind) ? 0 : EAGAIN;
 		else if (aw_channel_open_set(ch))
 			err = sleep_and_serve(ch, cancel_state, object, kind);
 		else

@@ -18,7 +18,8 @@
 //     the last two were less than 10 ms apart.
 // Then an arrival wakes the program alone, and ibv_get_cq_event receives. Where bytes have come and raise no event, as a Write or a
 // part of a message, it returns the event of an armed CQ all the same: the program polls that CQ and finds it empty, as it
-// does where it has polled the completion of an event before the event. Within a tick the QP returns to the progress thread,
+// does where it has polled the completion of an event before the event. The progress thread, or a poster that fills room, leaves such an
+// event where it comes first (net/qp/watched.h). Within a tick the QP returns to the progress thread,
 // and has to raise twice as many events to come back. Only where no CQ of the QP is armed ibv_get_cq_event returns EAGAIN.
 #ifndef NET_CHANNEL_WAIT_H
 #define NET_CHANNEL_WAIT_H

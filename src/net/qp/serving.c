@@ -268,7 +268,7 @@ void aw_serving_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_cha
 				      channel->waiting.qps == 1 ? qp->handle : AW_CHANNEL_MANY,
 				      memory_order_relaxed);
 	if (server == AW_SERVER_WATCHER)
-		atomic_fetch_add_explicit(&channel->watched, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&channel->watched, 1, memory_order_release);
 	count(qp, 1);
 	/* A thread that armed a CQ before this point found nothing to take back (aw_cq_arm). */
 	if (is_misplaced(qp))
@@ -291,7 +291,7 @@ static void unlist(struct aw_uqp *qp, enum aw_server next) AW_REQUIRES(aw_servin
 		atomic_store_explicit(&qp->serving.channel->only_qp, AW_CHANNEL_MANY,
 				      memory_order_relaxed);
 	if (qp->serving.server == AW_SERVER_WATCHER)
-		atomic_fetch_sub_explicit(&qp->serving.channel->watched, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&qp->serving.channel->watched, 1, memory_order_release);
 	for (int i = 0; i < AW_SPIN_QPS_MAX; i++)
 		if (aw_serving_spinner_qp(i) == qp->handle) {
 			spinner_qps[i] = 0;
@@ -310,6 +310,7 @@ void aw_serving_take_back(struct aw_uqp *qp)
 
 void aw_serving_end(struct aw_uqp *qp)
 {
+	qp->serving.watched_by = NULL;
 	if (aw_serving_is_away(&qp->serving)) {
 		aw_lock(&aw_serving_list_lock);
 		unlist(qp, AW_SERVER_NONE);

@@ -13,6 +13,8 @@ struct aw_serving {
 	enum aw_server server;
 	struct aw_channel
 		*channel; /* its waiters or watchers serve the QP; NULL: other threads do */
+	/* the channel whose watchers serve it, or did when it was last served: its program may have been woken (net/qp/watched.h) */
+	struct aw_channel *watched_by;
 	bool unreachable; /* an epoll set did not take its socket, so the progress thread keeps it */
 	uint32_t polls_seen,
 		spins_seen; /* turns of its pollers, and of spinners, at the last arrival */

@@ -9,6 +9,7 @@
 #include "net/qp/replied.h"
 #include "net/qp/serving.h"
 #include "net/qp/uqp_sock.h"
+#include "net/qp/watched.h"
 #include "ring/lock.h"
 #include "ring/table.h"
 
@@ -21,6 +22,30 @@
 static uint32_t
 	looks_due; /* only for the progress thread: QPs not yet looked at in this walk over the list */
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
+
+/* Leaves an event in place of what has woken a program of watchers (net/qp/watched.h). */
+static void serve(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	struct aw_channel *channel = qp->serving.watched_by;
+
+	if (!channel) {
+		aw_uqp_serve(qp);
+		return;
+	}
+	uint64_t before = aw_watched_moved(qp);
+	uint32_t raised = aw_cq_pushes_of_thread().events;
+	bool open = !qp->core.peer_closed;
+
+	aw_watched_moves(qp);
+	aw_uqp_serve(qp);
+	bool closed = open && (qp->fd < 0 || qp->core.peer_closed);
+
+	if ((closed || aw_watched_moved(qp) != before) &&
+	    aw_cq_pushes_of_thread().events == raised && aw_watched_wake(qp, channel))
+		aw_eventful_end(&qp->serving.eventful);
+	atomic_store(&channel->moving, AW_CHANNEL_NONE);
+	aw_watched_served(qp);
+}
 
 /*
  * A message that comes before the program has taken the last event, or between that and its arming of the CQ, raises no event and
@@ -36,7 +61,7 @@ static void serve_and_count(struct aw_uqp *qp, const struct aw_channel *channel,
 	uint32_t armed = aw_serving_armed(qp);
 	uint64_t pos = qp->core.rx_pos;
 
-	aw_uqp_serve(qp);
+	serve(qp);
 	const struct aw_cq_pushes now = aw_cq_pushes_of_thread();
 
 	if (qp->core.rx_pos == pos || (armed == 0 && awaits_program && now.cqes != before.cqes))
@@ -80,12 +105,18 @@ static void meet_deadline(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 		return;
 	if (qp->ending.begun)
 		aw_uqp_end_in_time(qp);
-	aw_uqp_serve(qp);
+	serve(qp);
 }
 
 void aw_uqp_on_deadline(uint32_t handle)
 {
 	aw_uqp_with(handle, meet_deadline);
+}
+
+static void take_back(struct aw_uqp *qp) AW_REQUIRES(aw_serving_list_lock, qp->lock)
+{
+	aw_watched_moves(qp);
+	aw_serving_take_back(qp);
 }
 
 /* Asks, and moves the QP. True when the QP is to be served now. */
@@ -100,7 +131,7 @@ static bool judge(struct aw_uqp *qp, enum aw_serve_cause cause, struct aw_serve_
 		if (seen->stuck)
 			plan = aw_serve_plan(cause, seen, 0);
 		else
-			aw_serving_take_back(qp);
+			take_back(qp);
 	}
 	if (plan.look_again)
 		aw_serving_look_again();
@@ -109,7 +140,7 @@ static bool judge(struct aw_uqp *qp, enum aw_serve_cause cause, struct aw_serve_
 
 /*
  * Looks at one QP. True when it stays away. A QP whose lock is taken does, and the next tick looks again. *due: its handle
- * where it is to be served, or AW_TABLE_NONE.
+ * where it is to be served, as is one that watchers have lost (net/qp/watched.h), or AW_TABLE_NONE.
  */
 static bool tick_qp(struct aw_uqp *qp, uint32_t *due) AW_REQUIRES(aw_serving_list_lock)
 {
@@ -119,13 +150,20 @@ static bool tick_qp(struct aw_uqp *qp, uint32_t *due) AW_REQUIRES(aw_serving_lis
 		return true;
 	}
 	struct aw_serve_seen seen = aw_serving_in_tick(qp);
-
-	if (judge(qp, AW_SERVE_TICK, &seen))
-		*due = qp->handle;
+	bool serves = judge(qp, AW_SERVE_TICK, &seen);
 	bool stays = aw_serving_is_away(&qp->serving);
+
+	if (serves || (seen.server == AW_SERVER_WATCHER && !stays))
+		*due = qp->handle;
 
 	aw_unlock(&qp->lock);
 	return stays;
+}
+
+static void serve_due(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	if (qp->fd >= 0)
+		serve(qp);
 }
 
 /* Returns the next time, or 0 when no QP is away. */
@@ -144,7 +182,7 @@ static uint64_t tick(uint64_t now_ns)
 			continue;
 		/* A QP that is served may end and leave the list. */
 		aw_serving_unlock();
-		aw_uqp_on_wake(due);
+		aw_uqp_with(due, serve_due);
 		aw_serving_lock();
 	}
 	bool more = aw_serving_count() > 0;
@@ -180,7 +218,7 @@ void aw_replied_serve(void)
 	uint32_t handle;
 
 	while ((handle = aw_replied_take()) != AW_TABLE_NONE)
-		aw_uqp_on_wake(handle);
+		aw_uqp_with(handle, serve_due);
 }
 
 static void set_tick(void)

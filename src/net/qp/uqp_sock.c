@@ -24,6 +24,7 @@
 #include "net/qp/serving.h"
 #include "net/qp/stat_qp.h"
 #include "net/qp/varied.h"
+#include "net/qp/watched.h"
 #include "net/tls/identity.h"
 #include "ring/lock.h"
 
@@ -331,21 +332,32 @@ int aw_uqp_listen_again(struct aw_uqp *qp)
 	return err;
 }
 
+static bool joins(struct aw_uqp *qp, int set) AW_REQUIRES(qp->lock)
+{
+	if (aw_channel_watch(set, qp->fd, qp->handle, qp->listens_for) != 0)
+		return false;
+	if (qp->in->is_socket || move_bell(qp, set, AW_BELL_CHANNEL) == 0)
+		return true;
+	aw_channel_watch(set, qp->fd, qp->handle, 0);
+	return false;
+}
+
+/* The socket is ready, so that it wakes the watchers' program as it joins. */
 void aw_uqp_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_channel *channel)
 {
-	int set = channel ? aw_serving_set(channel, server) : -1;
 	uint32_t events = 0;
 
-	if (channel && aw_channel_watch(set, qp->fd, qp->handle, qp->listens_for) != 0)
-		return;
-	if (channel && !qp->in->is_socket && move_bell(qp, set, AW_BELL_CHANNEL) != 0) {
-		aw_channel_watch(set, qp->fd, qp->handle, 0);
+	if (server == AW_SERVER_WATCHER)
+		aw_watched_begin(qp, channel);
+	if (channel && !joins(qp, aw_serving_set(channel, server))) {
+		aw_watched_served(qp);
 		return;
 	}
 	if (!channel && qp->in->polled)
 		qp->listens_for = events = qp->in->polled(qp);
 	aw_watch_events(&qp->watch->watch, events);
 	aw_serving_leave_to(qp, server, channel);
+	aw_watched_served(qp);
 }
 
 /* A watcher's program is woken only where it can be given an event. */
@@ -549,12 +561,18 @@ static void look_for_end(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	} while (qp->core.rx_pos != before);
 }
 
+/* Room for what waited may have woken the watchers' program, which finds none when it comes behind this thread. */
 void aw_uqp_push(struct aw_uqp *qp)
 {
+	bool waits = qp->tx_blocked && qp->serving.watched_by;
+	uint64_t before = qp->core.sent_pos;
+
 	aw_deferral_end(qp);
 	look_for_end(qp);
 	if (is_usable(qp))
 		transmit(qp);
+	if (waits && qp->core.sent_pos != before)
+		aw_watched_wake(qp, qp->serving.watched_by);
 	settle(qp);
 }
 
