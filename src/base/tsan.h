@@ -5,6 +5,7 @@
 #define BASE_TSAN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* False without the runtime: then the other calls do nothing. The build for ThreadSanitizer takes tsan_none.c. */
 bool aw_tsan_is_here(void);
@@ -27,26 +28,26 @@ void aw_tsan_note_acquire(void *at);
  */
 static inline void aw_tsan_ignore_begin(void)
 {
-	if (__tsan_release)
+	if (__builtin_expect(__tsan_release != NULL, 0))
 		aw_tsan_begin_ignoring();
 }
 
 static inline void aw_tsan_ignore_end(void)
 {
-	if (__tsan_release)
+	if (__builtin_expect(__tsan_release != NULL, 0))
 		aw_tsan_end_ignoring();
 }
 
 /* A thread's accesses before the release come before another's behind the acquire of the same address. */
 static inline void aw_tsan_release(void *at)
 {
-	if (__tsan_release)
+	if (__builtin_expect(__tsan_release != NULL, 0))
 		aw_tsan_note_release(at);
 }
 
 static inline void aw_tsan_acquire(void *at)
 {
-	if (__tsan_release)
+	if (__builtin_expect(__tsan_release != NULL, 0))
 		aw_tsan_note_acquire(at);
 }
 

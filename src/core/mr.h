@@ -21,11 +21,25 @@ struct aw_mr {
 
 /*
  * AW_OK when a QP of pd may use [to, to + len) of mr with all rights in access, or one of
- * AW_E_RDMAP_NOT_ASSOCIATED (other PD or QP), _ACCESS, _TO_WRAP, _BOUNDS, checked in that order. mr
+ * AW_E_RDMAP_NOT_ASSOCIATED (other PD or QP), _ACCESS, _TO_WRAP, _BOUNDS, checked in that order: RFC 5040 7.2's. mr
  * may be NULL: AW_E_RDMAP_STAG. access without a remote right is an SGE's.
  */
-enum aw_error aw_mr_check(const struct aw_mr *mr, const void *pd, const void *qp, uint32_t access,
-			  uint64_t to, uint64_t len);
+static inline enum aw_error aw_mr_check(const struct aw_mr *mr, const void *pd, const void *qp,
+					uint32_t access, uint64_t to, uint64_t len)
+{
+	if (!mr)
+		return AW_E_RDMAP_STAG;
+	if (mr->pd != pd || (mr->qp && mr->qp != qp))
+		return AW_E_RDMAP_NOT_ASSOCIATED;
+	if ((mr->access & access) != access || (mr->window && !(access & AW_ACCESS_REMOTE)))
+		return AW_E_RDMAP_ACCESS;
+	/* RFC 5041 7.1: the 64-bit sum must not wrap; 2^64 itself is the end of the last octet. */
+	if (len > 0 && to > UINT64_MAX - (len - 1))
+		return AW_E_RDMAP_TO_WRAP;
+	if (to < mr->iova || to - mr->iova > mr->len || len > mr->len - (to - mr->iova))
+		return AW_E_RDMAP_BOUNDS;
+	return AW_OK;
+}
 
 /* Address of tagged offset `to`, which was checked. An on-demand MR may begin at 0. */
 static inline uint8_t *aw_mr_at(const struct aw_mr *mr, uint64_t to)

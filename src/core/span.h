@@ -4,7 +4,8 @@
 #ifndef CORE_SPAN_H
 #define CORE_SPAN_H
 
-#include "core/qp.h"
+#include "core/promise.h"
+#include "core/xrc.h"
 
 struct aw_span {
 	uint8_t *p;
@@ -43,10 +44,52 @@ static inline enum aw_error aw_span_reach(const struct aw_qp *qp, const struct a
 										: AW_E_RDMAP_BOUNDS;
 }
 
-/* Holds the MRs of a stretch. On an error none is held. */
-enum aw_error aw_spans_hold(const struct aw_qp *qp, const struct aw_stretch *stretch,
-			    struct aw_spans *spans) AW_MUST_USE;
-void aw_spans_put(const struct aw_qp *qp, const struct aw_spans *spans);
+/* Holds the MR of octets offset to offset + len of one SGE of a stretch. On an error it is not held. */
+static inline enum aw_error aw_span_hold(const struct aw_qp *qp, const struct aw_stretch *stretch,
+					 const struct aw_sge *sge, uint32_t offset, uint32_t len,
+					 struct aw_span *span)
+{
+	const struct aw_mr *mr = qp->ops->mr_get(qp->ctx, sge->lkey);
+	const void *pd = stretch->access & AW_ACCESS_REMOTE ? aw_xrc_pd(qp, mr) : stretch->pd;
+	/* Checked from the SGE's start, so that an address which wraps is found. */
+	enum aw_error err =
+		aw_mr_check(mr, pd, qp, stretch->access, sge->addr, (uint64_t)offset + len);
+
+	if (!err) {
+		*span = (struct aw_span){ aw_mr_at(mr, sge->addr + offset), len, mr };
+		err = aw_span_reach(qp, mr, stretch->access, span);
+	}
+	if (err && mr)
+		qp->ops->mr_put(qp->ctx, mr);
+	return err;
+}
+
+/* As aw_spans_hold, of any stretch. */
+enum aw_error aw_spans_hold_list(const struct aw_qp *qp, const struct aw_stretch *stretch,
+				 struct aw_spans *spans) AW_MUST_USE;
+
+/* Holds the MRs of a stretch. On an error none is held. Most stretches are within their first SGE. */
+static inline AW_MUST_USE enum aw_error aw_spans_hold(const struct aw_qp *qp,
+						      const struct aw_stretch *stretch,
+						      struct aw_spans *spans)
+{
+	enum aw_error err;
+
+	if (stretch->len == 0 || (uint64_t)stretch->offset + stretch->len > stretch->sge->len)
+		return aw_spans_hold_list(qp, stretch, spans);
+	AW_PROMISE(stretch->sge_count > 0);
+	err = aw_span_hold(qp, stretch, stretch->sge, stretch->offset, stretch->len, &spans->at[0]);
+	spans->count = !err;
+	return err;
+}
+
+static inline void aw_spans_put(const struct aw_qp *qp, const struct aw_spans *spans)
+{
+	for (unsigned int i = 0; i < spans->count; i++) {
+		if (spans->at[i].mr)
+			qp->ops->mr_put(qp->ctx, spans->at[i].mr);
+	}
+}
 
 /*
  * Holds the octets that an Atomic Request names, as the peer may use them: with RFC 7306 8.2's
@@ -73,6 +116,10 @@ bool aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans, uint8
 		     uint32_t *crc) AW_MUST_USE;
 
 /* The core's own octets as spans. */
-void aw_spans_own(struct aw_spans *spans, const uint8_t *p, size_t len);
+static inline void aw_spans_own(struct aw_spans *spans, const uint8_t *p, size_t len)
+{
+	spans->count = len > 0;
+	spans->at[0] = (struct aw_span){ (uint8_t *)p, len, NULL };
+}
 
 #endif

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Handles to objects. A slot's word counts references, and its bits tell the slot's state. The
-// object is released by the thread that clears OWNED while there are no references, or by the one
-// that drops the last reference after that; AWAITED: by the thread that waits for it. That happens
-// once, because each step is one atomic operation on the one word.
+// A table's slots: taken, published, and given back behind the last reference.
 #include "ring/table.h"
 
-#include "base/tsan.h"
 #include "ring/lock.h"
 
 #include <assert.h>
@@ -15,26 +11,6 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-enum {
-	REFERENCES = 0x0fffffff,
-	FORKED = 0x10000000, /* was held at a fork: some references may never be put */
-	/* a thread in aw_table_remove_wait sleeps on the word and releases the object itself */
-	AWAITED = 0x20000000,
-	OWNED = 0x40000000, /* inserted and not removed */
-};
-#define LIVE 0x80000000u /* aw_table_get may find it */
-
-static struct aw_table_slot *slot_of(struct aw_table *t, uint32_t handle)
-{
-	struct aw_table_slot *chunk;
-
-	if (handle >= t->capacity)
-		return NULL;
-	/* Acquire: pairs with the release store in grow. */
-	chunk = atomic_load_explicit(&t->chunks[handle / AW_TABLE_CHUNK], memory_order_acquire);
-	return chunk ? &chunk[handle % AW_TABLE_CHUNK] : NULL;
-}
 
 int aw_table_init(struct aw_table *t, uint32_t capacity)
 {
@@ -80,7 +56,7 @@ static uint32_t take_free(struct aw_table *t) AW_REQUIRES(t->lock)
 
 	if (handle == AW_TABLE_NONE)
 		return AW_TABLE_NONE;
-	t->free_head = slot_of(t, handle)->next_free;
+	t->free_head = aw_table_slot_of(t, handle)->next_free;
 	if (t->free_head == AW_TABLE_NONE)
 		t->free_tail = AW_TABLE_NONE;
 	return handle;
@@ -116,7 +92,7 @@ uint32_t aw_table_reserve(struct aw_table *t)
 void aw_table_publish(struct aw_table *t, uint32_t handle, void *object,
 		      void (*release)(void *object))
 {
-	struct aw_table_slot *slot = slot_of(t, handle);
+	struct aw_table_slot *slot = aw_table_slot_of(t, handle);
 
 	atomic_store_explicit(&slot->object, object, memory_order_relaxed);
 	slot->release = release;
@@ -125,7 +101,7 @@ void aw_table_publish(struct aw_table *t, uint32_t handle, void *object,
 	 * whole.
 	 */
 	aw_tsan_release(slot);
-	atomic_store_explicit(&slot->word, LIVE | OWNED, memory_order_release);
+	atomic_store_explicit(&slot->word, AW_TABLE_LIVE | AW_TABLE_OWNED, memory_order_release);
 }
 
 uint32_t aw_table_insert(struct aw_table *t, void *object, void (*release)(void *object))
@@ -148,11 +124,11 @@ static void uncount(struct aw_table *t)
 static void give_back(struct aw_table *t, uint32_t handle)
 {
 	aw_lock(&t->lock);
-	slot_of(t, handle)->next_free = AW_TABLE_NONE;
+	aw_table_slot_of(t, handle)->next_free = AW_TABLE_NONE;
 	if (t->free_tail == AW_TABLE_NONE)
 		t->free_head = handle;
 	else
-		slot_of(t, t->free_tail)->next_free = handle;
+		aw_table_slot_of(t, t->free_tail)->next_free = handle;
 	t->free_tail = handle;
 	aw_unlock(&t->lock);
 }
@@ -163,29 +139,10 @@ void aw_table_cancel(struct aw_table *t, uint32_t handle)
 	give_back(t, handle);
 }
 
-void *aw_table_get(struct aw_table *t, uint32_t handle)
-{
-	struct aw_table_slot *slot = slot_of(t, handle);
-	uint32_t word;
-
-	if (!slot)
-		return NULL;
-	word = atomic_load_explicit(&slot->word, memory_order_relaxed);
-	do {
-		if (!(word & LIVE))
-			return NULL;
-		assert((word & REFERENCES) < REFERENCES);
-		/* Acquire: pairs with the release in aw_table_publish. */
-	} while (!atomic_compare_exchange_weak_explicit(
-		&slot->word, &word, word + 1, memory_order_acquire, memory_order_relaxed));
-	aw_tsan_acquire(slot);
-	return atomic_load_explicit(&slot->object, memory_order_relaxed);
-}
-
 /* Called when no thread can reach the object any more. */
 static void finish(struct aw_table *t, uint32_t handle)
 {
-	struct aw_table_slot *slot = slot_of(t, handle);
+	struct aw_table_slot *slot = aw_table_slot_of(t, handle);
 	void *object = atomic_load_explicit(&slot->object, memory_order_relaxed);
 	void (*release)(void *object) = slot->release;
 
@@ -197,25 +154,12 @@ static void finish(struct aw_table *t, uint32_t handle)
 		release(object);
 }
 
-void aw_table_put(struct aw_table *t, uint32_t handle)
+void aw_table_put_last(struct aw_table *t, uint32_t handle, uint32_t word)
 {
-	struct aw_table_slot *slot = slot_of(t, handle);
-
-	aw_tsan_release(slot);
-	/*
-	 * Release: this thread's use of the object comes before its end, in finish or behind
-	 * aw_table_remove_wait. Acquire: when finish runs here, so does all other threads'
-	 * use. Both pair with each other, with remove_bits and with the load in
-	 * unpublish_wait.
-	 */
-	uint32_t old = atomic_fetch_sub_explicit(&slot->word, 1, memory_order_acq_rel);
-
-	assert(old & REFERENCES);
-	if ((old & REFERENCES) > 1 || (old & OWNED))
-		return;
-	/* From here on an awaited slot may be gone: only its address is used. */
-	if (old & AWAITED)
-		syscall(SYS_futex, &slot->word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	/* An awaited slot may be gone: only its address is used. */
+	if (word & AW_TABLE_AWAITED)
+		syscall(SYS_futex, &aw_table_slot_of(t, handle)->word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL,
+			NULL, 0);
 	else
 		finish(t, handle);
 }
@@ -224,9 +168,9 @@ void aw_table_hide(struct aw_table *t, uint32_t handle)
 {
 	/* Relaxed: no memory is handed over; the caller's reference keeps the object. */
 	uint32_t old =
-		atomic_fetch_and_explicit(&slot_of(t, handle)->word, ~LIVE, memory_order_relaxed);
+		atomic_fetch_and_explicit(&aw_table_slot_of(t, handle)->word, ~AW_TABLE_LIVE, memory_order_relaxed);
 
-	assert(old & (REFERENCES | OWNED));
+	assert(old & (AW_TABLE_REFERENCES | AW_TABLE_OWNED));
 	(void)old;
 }
 
@@ -237,9 +181,9 @@ static uint32_t remove_bits(struct aw_table_slot *slot, uint32_t awaited)
 	uint32_t next;
 
 	do {
-		assert(word & OWNED);
-		next = word & ~(LIVE | OWNED);
-		if ((word & REFERENCES) && !(word & FORKED))
+		assert(word & AW_TABLE_OWNED);
+		next = word & ~(AW_TABLE_LIVE | AW_TABLE_OWNED);
+		if ((word & AW_TABLE_REFERENCES) && !(word & AW_TABLE_FORKED))
 			next |= awaited;
 		/* Acquire: pairs with the release in aw_table_put; release: with its acquire. */
 	} while (!atomic_compare_exchange_weak_explicit(
@@ -250,19 +194,19 @@ static uint32_t remove_bits(struct aw_table_slot *slot, uint32_t awaited)
 void aw_table_remove(struct aw_table *t, uint32_t handle)
 {
 	uncount(t);
-	if (!(remove_bits(slot_of(t, handle), 0) & REFERENCES))
+	if (!(remove_bits(aw_table_slot_of(t, handle), 0) & AW_TABLE_REFERENCES))
 		finish(t, handle);
 }
 
 /* False when there are references that are never put. */
 static bool unpublish_wait(struct aw_table_slot *slot)
 {
-	uint32_t word = remove_bits(slot, AWAITED);
+	uint32_t word = remove_bits(slot, AW_TABLE_AWAITED);
 
-	if ((word & REFERENCES) && (word & FORKED))
+	if ((word & AW_TABLE_REFERENCES) && (word & AW_TABLE_FORKED))
 		return false;
 	/* Acquire: pairs with the release in aw_table_put. */
-	while ((word = atomic_load_explicit(&slot->word, memory_order_acquire)) & REFERENCES)
+	while ((word = atomic_load_explicit(&slot->word, memory_order_acquire)) & AW_TABLE_REFERENCES)
 		syscall(SYS_futex, &slot->word, FUTEX_WAIT_PRIVATE, word, NULL, NULL, 0);
 	aw_tsan_acquire(slot);
 	return true;
@@ -271,13 +215,13 @@ static bool unpublish_wait(struct aw_table_slot *slot)
 void aw_table_remove_wait(struct aw_table *t, uint32_t handle)
 {
 	uncount(t);
-	if (unpublish_wait(slot_of(t, handle)))
+	if (unpublish_wait(aw_table_slot_of(t, handle)))
 		finish(t, handle);
 }
 
 void aw_table_withdraw_wait(struct aw_table *t, uint32_t handle)
 {
-	struct aw_table_slot *slot = slot_of(t, handle);
+	struct aw_table_slot *slot = aw_table_slot_of(t, handle);
 
 	unpublish_wait(slot);
 	/* Relaxed: unpublish_wait had the acquire; publish or cancel hands the slot on. */
@@ -321,12 +265,12 @@ void aw_table_fork_parent(struct aw_table *t)
 void aw_table_fork_child(struct aw_table *t)
 {
 	for (uint32_t handle = 0; handle < t->used; handle++) {
-		struct aw_table_slot *slot = slot_of(t, handle);
+		struct aw_table_slot *slot = aw_table_slot_of(t, handle);
 		uint32_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
 
 		/* Relaxed: the child of a fork has one thread. */
-		if (word & REFERENCES)
-			atomic_store_explicit(&slot->word, word | FORKED, memory_order_relaxed);
+		if (word & AW_TABLE_REFERENCES)
+			atomic_store_explicit(&slot->word, word | AW_TABLE_FORKED, memory_order_relaxed);
 	}
 	aw_unlock(&t->lock);
 }

@@ -59,19 +59,42 @@ static int init_once(void)
 	return 0;
 }
 
-/* The permutation never changes, so what a thread has computed stays right; no STag scrambles to 0. */
+/* The slots that a thread has looked up last; scrambled is 0, which none has, as they begin. */
+static _Thread_local struct known {
+	uint32_t scrambled, handle;
+	struct aw_table_slot *slot;
+} known[HANDLES_KNOWN] __attribute__((tls_model("initial-exec")));
+
+/* NULL for an STag that was never given out. */
+static __attribute__((noinline, cold)) const struct known *learn(struct known *at,
+								 uint32_t scrambled)
+{
+	struct known next = { .scrambled = scrambled };
+
+	if (aw_once_run(&once, init_once))
+		return NULL;
+	next.handle = aw_stag_unscramble(&secret, scrambled);
+	next.slot = aw_table_slot_of(&table, next.handle);
+	if (!next.slot)
+		return NULL;
+	*at = next;
+	return at;
+}
+
+/* Neither the permutation nor a slot's place ever changes, so what a thread has found stays right; no STag scrambles to 0. */
+static inline const struct known *look_up(uint32_t stag)
+{
+	uint32_t scrambled = stag >> AW_STAG_KEY_BITS;
+	struct known *at = &known[scrambled % HANDLES_KNOWN];
+
+	return __builtin_expect(at->scrambled == scrambled && scrambled != 0, 1)
+		       ? at
+		       : learn(at, scrambled);
+}
+
 static uint32_t handle_of(uint32_t stag)
 {
-	static _Thread_local struct {
-		uint32_t scrambled, handle;
-	} known[HANDLES_KNOWN] __attribute__((tls_model("initial-exec")));
-	uint32_t scrambled = stag >> AW_STAG_KEY_BITS, at = scrambled % HANDLES_KNOWN;
-
-	if (known[at].scrambled != scrambled || scrambled == 0) {
-		known[at].handle = aw_stag_unscramble(&secret, scrambled);
-		known[at].scrambled = scrambled;
-	}
-	return known[at].handle;
+	return aw_stag_unscramble(&secret, stag >> AW_STAG_KEY_BITS);
 }
 
 static int check_memory(const struct aw_mr *mr)
@@ -122,17 +145,21 @@ void aw_mr_remove(struct aw_mr *mr)
 	aw_table_remove_wait(&table, handle_of(mr->stag));
 }
 
+static __attribute__((noinline, cold)) void end_slot(uint32_t stag, uint32_t word)
+{
+	aw_table_put_last(&table, handle_of(stag), word);
+}
+
 struct aw_mr *aw_mr_get(uint32_t stag)
 {
-	uint32_t handle;
-	struct aw_mr *mr;
+	const struct known *at = look_up(stag);
+	struct aw_mr *mr = at ? aw_table_slot_get(at->slot) : NULL;
 
-	if (aw_once_run(&once, init_once))
-		return NULL;
-	handle = handle_of(stag);
-	mr = aw_table_get(&table, handle);
-	if (mr && mr->stag != stag) {
-		aw_table_put(&table, handle);
+	if (__builtin_expect(mr && mr->stag != stag, 0)) {
+		uint32_t last = aw_table_slot_put(at->slot);
+
+		if (last)
+			end_slot(stag, last);
 		return NULL;
 	}
 	return mr;
@@ -140,7 +167,11 @@ struct aw_mr *aw_mr_get(uint32_t stag)
 
 void aw_mr_put(const struct aw_mr *mr)
 {
-	aw_table_put(&table, handle_of(mr->stag));
+	uint32_t stag = mr->stag, last;
+
+	last = aw_table_slot_put(look_up(stag)->slot);
+	if (last)
+		end_slot(stag, last);
 }
 
 int aw_stag_reserve(uint32_t *stag)
