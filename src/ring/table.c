@@ -158,8 +158,8 @@ void aw_table_put_last(struct aw_table *t, uint32_t handle, uint32_t word)
 {
 	/* An awaited slot may be gone: only its address is used. */
 	if (word & AW_TABLE_AWAITED)
-		syscall(SYS_futex, &aw_table_slot_of(t, handle)->word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL,
-			NULL, 0);
+		syscall(SYS_futex, &aw_table_slot_of(t, handle)->word, FUTEX_WAKE_PRIVATE, INT_MAX,
+			NULL, NULL, 0);
 	else
 		finish(t, handle);
 }
@@ -167,8 +167,8 @@ void aw_table_put_last(struct aw_table *t, uint32_t handle, uint32_t word)
 void aw_table_hide(struct aw_table *t, uint32_t handle)
 {
 	/* Relaxed: no memory is handed over; the caller's reference keeps the object. */
-	uint32_t old =
-		atomic_fetch_and_explicit(&aw_table_slot_of(t, handle)->word, ~AW_TABLE_LIVE, memory_order_relaxed);
+	uint32_t old = atomic_fetch_and_explicit(&aw_table_slot_of(t, handle)->word, ~AW_TABLE_LIVE,
+						 memory_order_relaxed);
 
 	assert(old & (AW_TABLE_REFERENCES | AW_TABLE_OWNED));
 	(void)old;
@@ -206,7 +206,8 @@ static bool unpublish_wait(struct aw_table_slot *slot)
 	if ((word & AW_TABLE_REFERENCES) && (word & AW_TABLE_FORKED))
 		return false;
 	/* Acquire: pairs with the release in aw_table_put. */
-	while ((word = atomic_load_explicit(&slot->word, memory_order_acquire)) & AW_TABLE_REFERENCES)
+	while ((word = atomic_load_explicit(&slot->word, memory_order_acquire)) &
+	       AW_TABLE_REFERENCES)
 		syscall(SYS_futex, &slot->word, FUTEX_WAIT_PRIVATE, word, NULL, NULL, 0);
 	aw_tsan_acquire(slot);
 	return true;
@@ -270,7 +271,8 @@ void aw_table_fork_child(struct aw_table *t)
 
 		/* Relaxed: the child of a fork has one thread. */
 		if (word & AW_TABLE_REFERENCES)
-			atomic_store_explicit(&slot->word, word | AW_TABLE_FORKED, memory_order_relaxed);
+			atomic_store_explicit(&slot->word, word | AW_TABLE_FORKED,
+					      memory_order_relaxed);
 	}
 	aw_unlock(&t->lock);
 }

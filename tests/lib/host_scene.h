@@ -77,9 +77,9 @@ static inline bool has_pipes(struct scene *s)
 {
 	bool has;
 
-	pthread_mutex_lock(&s->e.qp->lock);
+	aw_lock(&s->e.qp->lock);
 	has = s->e.qp->ring->bells.own >= 0;
-	pthread_mutex_unlock(&s->e.qp->lock);
+	aw_unlock(&s->e.qp->lock);
 	return has;
 }
 

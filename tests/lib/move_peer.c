@@ -355,9 +355,9 @@ void peer_wait_state(struct peer *p, enum aw_move_state state)
 	do {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
 		sched_yield();
-		pthread_mutex_lock(&p->e.qp->lock);
+		aw_lock(&p->e.qp->lock);
 		is = p->e.qp->move.state == state;
-		pthread_mutex_unlock(&p->e.qp->lock);
+		aw_unlock(&p->e.qp->lock);
 	} while (!is);
 }
 
@@ -366,19 +366,19 @@ bool peer_qp_is_over(struct peer *p, bool memory)
 	const struct aw_carrier *carrier = memory ? &aw_carrier_host : &aw_carrier_tcp;
 	struct aw_uqp *qp = p->e.qp;
 
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	bool is = qp->fd >= 0 && qp->in == carrier && qp->out == carrier && !qp->ring == !memory;
 
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	return is;
 }
 
 enum aw_error peer_error(struct peer *p)
 {
-	pthread_mutex_lock(&p->e.qp->lock);
+	aw_lock(&p->e.qp->lock);
 	enum aw_error err = p->e.qp->core.error;
 
-	pthread_mutex_unlock(&p->e.qp->lock);
+	aw_unlock(&p->e.qp->lock);
 	return err;
 }
 
@@ -397,7 +397,7 @@ int peer_teardown(void **state)
 
 void peer_terminate_qp(struct peer *p)
 {
-	pthread_mutex_lock(&p->e.qp->lock);
+	aw_lock(&p->e.qp->lock);
 	aw_qp_terminate(&p->e.qp->core, AW_E_LOCAL_CATASTROPHIC);
 	aw_uqp_serve(p->e.qp);
 	aw_uqp_unlock(p->e.qp);

@@ -114,12 +114,12 @@ void end_destroy(struct end *e)
 
 void end_move(struct end *e, struct aw_host_ring *ring)
 {
-	pthread_mutex_lock(&e->qp->lock);
+	aw_lock(&e->qp->lock);
 	e->qp->ring = ring;
 	aw_carrier_move_in(e->qp);
 	aw_carrier_move_out(e->qp);
 	aw_uqp_serve(e->qp);
-	pthread_mutex_unlock(&e->qp->lock);
+	aw_unlock(&e->qp->lock);
 }
 
 void pair_attach(struct pair *p)
@@ -207,9 +207,9 @@ void end_wait_event(struct end *e, uint32_t event)
 
 void end_hold(struct end *e)
 {
-	pthread_mutex_lock(&e->qp->lock);
+	aw_lock(&e->qp->lock);
 	e->qp->core.rnr_holds = true;
-	pthread_mutex_unlock(&e->qp->lock);
+	aw_unlock(&e->qp->lock);
 }
 
 void end_wait_held(struct end *e)
@@ -218,27 +218,27 @@ void end_wait_held(struct end *e)
 
 	repeat_until(held)
 	{
-		pthread_mutex_lock(&e->qp->lock);
+		aw_lock(&e->qp->lock);
 		held = e->qp->core.rx_held > 0;
-		pthread_mutex_unlock(&e->qp->lock);
+		aw_unlock(&e->qp->lock);
 	}
 }
 
 bool end_is_in_memory(struct end *e, bool in)
 {
-	pthread_mutex_lock(&e->qp->lock);
+	aw_lock(&e->qp->lock);
 	bool is = (in ? e->qp->in : e->qp->out) == &aw_carrier_host;
 
-	pthread_mutex_unlock(&e->qp->lock);
+	aw_unlock(&e->qp->lock);
 	return is;
 }
 
 bool end_is_full(struct end *e)
 {
-	pthread_mutex_lock(&e->qp->lock);
+	aw_lock(&e->qp->lock);
 	bool full = e->qp->tx_blocked && !e->qp->out->has_room(e->qp);
 
-	pthread_mutex_unlock(&e->qp->lock);
+	aw_unlock(&e->qp->lock);
 	return full;
 }
 
@@ -267,10 +267,10 @@ void end_post(struct end *e, enum aw_op op, struct end *peer, uint32_t len)
 
 bool uqp_is_away(struct aw_uqp *qp, const struct aw_channel *to)
 {
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	bool away = aw_serving_is_away(&qp->serving) && (!to || qp->serving.channel == to);
 
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	return away;
 }
 
@@ -290,7 +290,7 @@ void uqp_take_back(struct aw_uqp *qp)
 
 void uqp_poll(struct aw_uqp *qp)
 {
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	if (qp->fd >= 0)
 		aw_uqp_serve_polled(qp);
 	aw_uqp_unlock(qp);
@@ -301,11 +301,11 @@ struct aw_channel *uqp_waiters_next(struct aw_uqp *qp)
 	uint64_t now = aw_now_ns();
 	struct aw_channel *channel;
 
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	const struct aw_serve_seen seen = aw_serving_at_arrival(qp, now, &channel);
 	const struct aw_serve_plan plan = aw_serve_plan(AW_SERVE_ARRIVAL, &seen, now);
 
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	return plan.next == AW_SERVER_WAITER ? channel : NULL;
 }
 

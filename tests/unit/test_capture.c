@@ -142,9 +142,9 @@ static void await_begin(void)
 	struct pair *p = scene.pair;
 
 	while (!has_begun()) {
-		pthread_mutex_lock(&p->a.qp->lock);
+		aw_lock(&p->a.qp->lock);
 		aw_capture_in(p->a.qp, p->a.buf, 0);
-		pthread_mutex_unlock(&p->a.qp->lock);
+		aw_unlock(&p->a.qp->lock);
 	}
 }
 

@@ -28,26 +28,26 @@ extern void __tsan_init(void) __attribute__((weak));
 /* The roce persona's completions, of an end that has posted nothing. */
 static void set_acks(struct end *e)
 {
-	pthread_mutex_lock(&e->qp->lock);
+	aw_lock(&e->qp->lock);
 	e->qp->core.acks = true;
-	pthread_mutex_unlock(&e->qp->lock);
+	aw_unlock(&e->qp->lock);
 }
 
 /* A thread polls e, as far as the progress thread, which is stopped, knows; and its answers come at once. */
 static void poll_for(struct end *e)
 {
-	pthread_mutex_lock(&e->qp->lock);
+	aw_lock(&e->qp->lock);
 	uqp_leave_to_pollers(e->qp);
 	e->qp->deferral.ack.credits = AW_CREDIT_MAX;
-	pthread_mutex_unlock(&e->qp->lock);
+	aw_unlock(&e->qp->lock);
 }
 
 static bool waits(struct end *e)
 {
-	pthread_mutex_lock(&e->qp->lock);
+	aw_lock(&e->qp->lock);
 	bool waits = e->qp->deferral.ack.waits;
 
-	pthread_mutex_unlock(&e->qp->lock);
+	aw_unlock(&e->qp->lock);
 	return waits;
 }
 
@@ -108,17 +108,13 @@ static void ack__ends_in_a_child(void **state)
 static void ack__is_nothing_to_other_cqs(void **state)
 {
 	struct pair *p = *state;
-	pthread_mutexattr_t attr;
 
 	make_wait(p);
 	assert_int_equal(p->b.cq.acks_waiting, 1);
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
-	pthread_mutex_init(&p->a.cq.qps_lock, &attr);
-	pthread_mutexattr_destroy(&attr);
-	pthread_mutex_lock(&p->a.cq.qps_lock);
+	/* Arming waits for no lock that this thread has. */
+	aw_lock(&p->a.cq.qps_lock);
 	aw_cq_arm(&p->a.cq, AW_ARM_NEXT);
-	assert_int_equal(pthread_mutex_unlock(&p->a.cq.qps_lock), 0); /* it is held still */
+	aw_unlock(&p->a.cq.qps_lock);
 	assert_true(waits(&p->b));
 	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
 	assert_false(waits(&p->b));

@@ -32,27 +32,27 @@ enum {
 
 static bool has_waiting(struct end *e)
 {
-	pthread_mutex_lock(&e->qp->lock);
+	aw_lock(&e->qp->lock);
 	bool waits = e->qp->deferral.posts.waits;
 
-	pthread_mutex_unlock(&e->qp->lock);
+	aw_unlock(&e->qp->lock);
 	return waits;
 }
 
 static uint32_t credits(struct end *e)
 {
-	pthread_mutex_lock(&e->qp->lock);
+	aw_lock(&e->qp->lock);
 	uint32_t n = e->qp->deferral.posts.credits;
 
-	pthread_mutex_unlock(&e->qp->lock);
+	aw_unlock(&e->qp->lock);
 	return n;
 }
 
 static void set_credits(struct end *e, uint32_t n)
 {
-	pthread_mutex_lock(&e->qp->lock);
+	aw_lock(&e->qp->lock);
 	e->qp->deferral.posts.credits = n;
-	pthread_mutex_unlock(&e->qp->lock);
+	aw_unlock(&e->qp->lock);
 }
 
 static void drain(struct end *e)
@@ -257,9 +257,9 @@ static void waiting__leaves_at_the_post_that_finds_it_old(void **state)
 	struct pair *p = *state;
 
 	defer_one(p);
-	pthread_mutex_lock(&p->a.qp->lock);
+	aw_lock(&p->a.qp->lock);
 	p->a.qp->deferral.posts.since_ns -= AW_WAIT_NS;
-	pthread_mutex_unlock(&p->a.qp->lock);
+	aw_unlock(&p->a.qp->lock);
 	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
 	assert_false(has_waiting(&p->a));
 }

@@ -121,9 +121,9 @@ static void begin_stream(struct scene *s, unsigned int number)
 	assert_int_equal(aw_uqp_create(&attr, &stream->qp), 0);
 	assert_int_equal(aw_uqp_attach(stream->qp, connect_and_send(stream, number), &how), 0);
 	aw_uqp_on_wake(stream->qp->handle); /* receives, unless the progress thread has */
-	pthread_mutex_lock(&stream->qp->lock);
+	aw_lock(&stream->qp->lock);
 	stream->qp->rnr_ms = 0; /* for ever: a loaded machine may take a second for all of them */
-	pthread_mutex_unlock(&stream->qp->lock);
+	aw_unlock(&stream->qp->lock);
 }
 
 static int setup(void **state)
@@ -166,13 +166,13 @@ static size_t held(const struct stream *stream, size_t *size)
 {
 	size_t len;
 
-	pthread_mutex_lock(&stream->qp->lock);
+	aw_lock(&stream->qp->lock);
 	assert_true(stream->qp->core.rx_held > 0);
 	if (stream->qp->core.stream.markers_rx)
 		assert_int_equal(stream->qp->core.rx_held, FPDU_MAX);
 	len = stream->qp->stage->len;
 	*size = stream->qp->stage->size;
-	pthread_mutex_unlock(&stream->qp->lock);
+	aw_unlock(&stream->qp->lock);
 	return len;
 }
 

@@ -77,9 +77,9 @@ static void attach(struct end *e, int fd, bool initiator)
 
 	tcp_unblock(fd);
 	assert_int_equal(aw_uqp_attach(e->qp, fd, &stream), 0);
-	pthread_mutex_lock(&e->qp->lock);
+	aw_lock(&e->qp->lock);
 	e->qp->rnr_ms = 0;
-	pthread_mutex_unlock(&e->qp->lock);
+	aw_unlock(&e->qp->lock);
 }
 
 static int setup(void **state)
@@ -342,7 +342,7 @@ static void assert_bulk(const struct end *e)
 
 static void push(struct end *e)
 {
-	pthread_mutex_lock(&e->qp->lock);
+	aw_lock(&e->qp->lock);
 	aw_uqp_push(e->qp);
 	aw_uqp_unlock(e->qp);
 }
@@ -364,9 +364,9 @@ static void progress(struct end *e, enum aw_move_state state, bool held)
 	do {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
 		uqp_poll(e->qp);
-		pthread_mutex_lock(&e->qp->lock);
+		aw_lock(&e->qp->lock);
 		is = e->qp->move.state == state && (!held || e->qp->core.rx_held > 0);
-		pthread_mutex_unlock(&e->qp->lock);
+		aw_unlock(&e->qp->lock);
 	} while (!is);
 }
 

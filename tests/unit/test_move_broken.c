@@ -39,11 +39,11 @@ static void become_roce(struct peer *p)
 {
 	struct aw_uqp *qp = p->e.qp;
 
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	qp->attr.kind = &quiet_kind;
 	qp->by_rc = true;
 	qp->rnr_ms = 0;
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 }
 
 static void join(struct peer *p, bool initiates, bool roce)

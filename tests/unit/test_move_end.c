@@ -399,7 +399,7 @@ static void owe_turn(struct peer *p, bool closes)
 	peer_wait_state(p, AW_MOVE_NEVER);
 	if (closes)
 		aw_uqp_close(qp);
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	assert_true(qp->tx_blocked && qp->out->is_socket && !qp->in->is_socket);
 	uqp_leave_to_pollers(qp);
 	uqp_take_back(qp);
@@ -415,9 +415,9 @@ static void end__a_turn_that_is_due_comes(void **state)
 
 	(void)state;
 	owe_turn(&p, false);
-	pthread_mutex_lock(&p.e.qp->lock);
+	aw_lock(&p.e.qp->lock);
 	assert_false(p.e.qp->ring->more);
-	pthread_mutex_unlock(&p.e.qp->lock);
+	aw_unlock(&p.e.qp->lock);
 	peer_part(&p);
 }
 

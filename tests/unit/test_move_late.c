@@ -106,10 +106,10 @@ static void make_unwritable(struct peer *p)
 		end_wait_cqe(&p->e);
 		assert_soon(start);
 	}
-	pthread_mutex_lock(&p->e.qp->lock);
+	aw_lock(&p->e.qp->lock);
 	bool all_sent = !p->e.qp->batch;
 
-	pthread_mutex_unlock(&p->e.qp->lock);
+	aw_unlock(&p->e.qp->lock);
 	assert_true(all_sent);
 	await_move(p);
 	assert_int_equal(aw_poll_now(p->e.qp->fd, POLLOUT), 0);
@@ -134,10 +134,10 @@ static void make_full(struct peer *p)
 
 static uint64_t rx_pos(struct peer *p)
 {
-	pthread_mutex_lock(&p->e.qp->lock);
+	aw_lock(&p->e.qp->lock);
 	uint64_t pos = p->e.qp->core.rx_pos;
 
-	pthread_mutex_unlock(&p->e.qp->lock);
+	aw_unlock(&p->e.qp->lock);
 	return pos;
 }
 
@@ -146,10 +146,10 @@ static void put_for_pollers(struct peer *p)
 {
 	struct aw_uqp *qp = p->e.qp;
 
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	uqp_leave_to_pollers(qp);
 	peer_put_send(p, 500);
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 }
 
 static void late__a_turn_without_room_in_the_socket(void **state)

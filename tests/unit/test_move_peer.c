@@ -359,9 +359,9 @@ static void go_halfway(struct peer *p, bool initiates)
 /* The QP keeps nothing of the bells. */
 static void assert_no_stage(struct peer *p)
 {
-	pthread_mutex_lock(&p->e.qp->lock);
+	aw_lock(&p->e.qp->lock);
 	assert_null(p->e.qp->stage);
-	pthread_mutex_unlock(&p->e.qp->lock);
+	aw_unlock(&p->e.qp->lock);
 }
 
 static void finish_move(struct peer *p)

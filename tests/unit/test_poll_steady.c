@@ -27,9 +27,9 @@ static void become_steady(struct scene *s)
 	join(s);
 	pair_stop_progress();
 	qp = s->e.qp;
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	uqp_leave_to_pollers(qp);
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	for (int i = 0; i < 3; i++)
 		pass_message(s);
 	assert_true(qp->settled);

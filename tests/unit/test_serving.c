@@ -301,9 +301,9 @@ static void serving__comes_back_to_who_armed_when_busy(void **state)
 	struct pair *p = *state;
 
 	leave_behind_gate(p);
-	pthread_mutex_lock(&p->b.qp->lock);
+	aw_lock(&p->b.qp->lock);
 	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
-	pthread_mutex_unlock(&p->b.qp->lock);
+	aw_unlock(&p->b.qp->lock);
 	assert_true(uqp_is_away(p->b.qp, NULL));
 	poll_in_vain_once(&p->b);
 	tick_once();
@@ -317,9 +317,9 @@ static void serving__comes_back_to_who_armed_before(void **state)
 	leave_behind_gate(p);
 	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
 	assert_false(uqp_is_away(p->b.qp, NULL));
-	pthread_mutex_lock(&p->b.qp->lock);
+	aw_lock(&p->b.qp->lock);
 	uqp_leave_to_pollers(p->b.qp);
-	pthread_mutex_unlock(&p->b.qp->lock);
+	aw_unlock(&p->b.qp->lock);
 	poll_in_vain_once(&p->b);
 	tick_once();
 	assert_false(uqp_is_away(p->b.qp, NULL));
@@ -406,10 +406,10 @@ static void serving__not_at_the_first_event(void **state)
 	pair_attach(p);
 	struct aw_channel *channel;
 
-	pthread_mutex_lock(&p->b.qp->lock);
+	aw_lock(&p->b.qp->lock);
 	const struct aw_serve_seen seen = aw_serving_at_arrival(p->b.qp, aw_now_ns(), &channel);
 
-	pthread_mutex_unlock(&p->b.qp->lock);
+	aw_unlock(&p->b.qp->lock);
 	assert_int_equal(seen.polls, 0);
 }
 

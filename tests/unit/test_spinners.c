@@ -75,10 +75,10 @@ static int teardown(void **state)
 
 static bool is_spun_for(struct aw_uqp *qp)
 {
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	bool spins = qp->serving.server == AW_SERVER_SPINNER;
 
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	return spins;
 }
 
@@ -200,9 +200,9 @@ static void spinners__give_their_cpu_away(void **state)
 	for (uint32_t i = 0; i < 2 * AW_YIELD_POLLS; i++)
 		assert_int_equal(aw_cq_poll(&p->a.cq, &entry, 1), 0);
 	assert_int_equal(yields, 0);
-	pthread_mutex_lock(&p->a.qp->lock);
+	aw_lock(&p->a.qp->lock);
 	uqp_leave_to_pollers(p->a.qp);
-	pthread_mutex_unlock(&p->a.qp->lock);
+	aw_unlock(&p->a.qp->lock);
 	for (uint32_t i = 0; i < 2 * AW_YIELD_POLLS; i++)
 		assert_int_equal(aw_cq_poll(&p->a.cq, &entry, 1), 0);
 	assert_int_equal(p->a.cq.over_memory, 0);

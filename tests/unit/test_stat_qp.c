@@ -38,8 +38,8 @@ static struct aw_stat_qp look_qp(const struct end *end)
 {
 	struct aw_stat_head head;
 
-	pthread_mutex_lock(&end->qp->lock);
-	pthread_mutex_unlock(&end->qp->lock);
+	aw_lock(&end->qp->lock);
+	aw_unlock(&end->qp->lock);
 	return look(AW_STAT_QP, end->qp->qpn, &head).qp;
 }
 
@@ -159,9 +159,9 @@ static void row__names_the_error_of_a_stream(void **state)
 	struct aw_stat_head head;
 	struct aw_stat_qp a, b;
 
-	pthread_mutex_lock(&p->b.qp->lock);
+	aw_lock(&p->b.qp->lock);
 	p->b.mr.access = 0;
-	pthread_mutex_unlock(&p->b.qp->lock);
+	aw_unlock(&p->b.qp->lock);
 	end_post(&p->a, AW_OP_WRITE, &p->b, 10);
 	end_wait_event(&p->a, AW_UQP_CLOSED);
 	end_wait_event(&p->b, AW_UQP_CLOSED);

@@ -328,7 +328,7 @@ int epoll_wait(int epfd, struct epoll_event *ev, int max, int ms)
 		return n;
 	assert_int_equal(n, 1);
 	doomed.hold = false;
-	pthread_mutex_unlock(&doomed.qp->lock);
+	aw_unlock(&doomed.qp->lock);
 	for (start = aw_now_ns(); !doomed.over && aw_now_ns() - start < PATIENCE_NS;)
 		sched_yield();
 	doomed.over_too_soon = doomed.over;
@@ -343,7 +343,7 @@ static void begin_destroy(struct end *e, struct end *peer)
 	doomed.qp = e->qp;
 	doomed.cq = &e->cq;
 	doomed.over = false;
-	pthread_mutex_lock(&e->qp->lock);
+	aw_lock(&e->qp->lock);
 	end_post(peer, AW_OP_WRITE, e, 1);
 	assert_int_equal(pthread_create(&doomed.thread, NULL, destroy_doomed, NULL), 0);
 	for (start = aw_now_ns(); aw_now_ns() - start < PATIENCE_NS;)
@@ -414,17 +414,17 @@ static void abort__sends_nothing_more(void **state)
 	uint8_t octet;
 	ssize_t n;
 
-	pthread_mutex_lock(&b->lock); /* it takes nothing */
+	aw_lock(&b->lock); /* it takes nothing */
 	for (int i = 0; i < 60 && !a->tx_blocked; i++)
 		end_post(&p->a, AW_OP_WRITE, &p->b, BUF_OCTETS);
-	pthread_mutex_lock(&a->lock);
+	aw_lock(&a->lock);
 	waits = a->tx_blocked;
 	drained = drain(a->fd, b->fd);
 	aw_qp_abort(&a->core, AW_OK);
 	aw_uqp_serve(a);
-	pthread_mutex_unlock(&a->lock);
+	aw_unlock(&a->lock);
 	n = recv(b->fd, &octet, 1, MSG_DONTWAIT);
-	pthread_mutex_unlock(&b->lock);
+	aw_unlock(&b->lock);
 	assert_true(waits && drained);
 	assert_true(n <= 0);
 }
@@ -451,7 +451,7 @@ static void each__child_leaves_the_parents_alone(void **state)
 	aw_uqp_each(visit);
 	assert_int_equal(visited_count, 2);
 	visited_count = 0;
-	pthread_mutex_lock(&p->a.qp->lock);
+	aw_lock(&p->a.qp->lock);
 	child = fork();
 	if (child == 0) {
 		struct aw_batch *batch = aw_batch_get(); /* there is something to take back */
@@ -461,7 +461,7 @@ static void each__child_leaves_the_parents_alone(void **state)
 		aw_uqp_unlend(&p->pd, p->a.buf, BUF_OCTETS);
 		_exit(batch && visited_count == 0 ? 0 : 1);
 	}
-	pthread_mutex_unlock(&p->a.qp->lock);
+	aw_unlock(&p->a.qp->lock);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 }

@@ -61,10 +61,10 @@ enum {
 
 static bool is_full(struct end *e)
 {
-	pthread_mutex_lock(&e->qp->lock);
+	aw_lock(&e->qp->lock);
 	bool full = e->qp->tx_blocked;
 
-	pthread_mutex_unlock(&e->qp->lock);
+	aw_unlock(&e->qp->lock);
 	return full;
 }
 
@@ -73,7 +73,7 @@ static void fill_socket(struct pair *p)
 {
 	int writes = 0;
 
-	pthread_mutex_lock(&p->b.qp->lock);
+	aw_lock(&p->b.qp->lock);
 	while (!is_full(&p->a) && writes++ < WRITES_MAX)
 		end_post(&p->a, AW_OP_WRITE, &p->b, BUF_OCTETS);
 }
@@ -96,7 +96,7 @@ static void full__is_not_tried(void **state)
 	poll_often(&p->a);
 	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
 	full = is_full(&p->a);
-	pthread_mutex_unlock(&p->b.qp->lock);
+	aw_unlock(&p->b.qp->lock);
 	assert_true(full);
 	/* One that fills the socket may be followed by one that finds it full. */
 	assert_in_range(refused, 0, taken);
@@ -108,7 +108,7 @@ static void full__goes_on_when_there_is_room(void **state)
 	uint32_t writes;
 
 	fill_socket(p);
-	pthread_mutex_unlock(&p->b.qp->lock);
+	aw_unlock(&p->b.qp->lock);
 	end_post(&p->a, AW_OP_WRITE, &p->b, 1);
 	for (writes = p->a.qp->core.sq.tail; writes > 0; writes--)
 		assert_int_equal(end_wait_cqe(&p->a).cqe.status, AW_WC_SUCCESS);
@@ -125,7 +125,7 @@ static void full__leaves_the_cpu_to_the_peer(void **state)
 	before = yields;
 	fill_socket(p);
 	poll_often(&p->a);
-	pthread_mutex_unlock(&p->b.qp->lock);
+	aw_unlock(&p->b.qp->lock);
 	assert_int_equal(before, 0);
 	assert_in_range(yields, 1, POLLS);
 }

@@ -50,10 +50,10 @@ static void uqp_host__a_send(void **state)
 	post_recv(s, 1000);
 	put_send(s, 1000, SIZE_MAX);
 	assert_received(s, 1000);
-	pthread_mutex_lock(&s->e.qp->lock);
+	aw_lock(&s->e.qp->lock);
 	assert_true(s->e.qp->core.stream.crc);
 	assert_false(aw_stream_crc_in(&s->e.qp->core.stream));
-	pthread_mutex_unlock(&s->e.qp->lock);
+	aw_unlock(&s->e.qp->lock);
 	assert_true(has_pipes(s) == (s->taken_count == 0));
 	part(s);
 }
@@ -80,10 +80,10 @@ static void uqp_host__a_send_to_one_of_many(void **state)
 /* Up to where the QP has looked; 0 where it has no memory any more. */
 static uint64_t looked(struct scene *s)
 {
-	pthread_mutex_lock(&s->e.qp->lock);
+	aw_lock(&s->e.qp->lock);
 	uint64_t at = s->e.qp->ring ? s->e.qp->ring->looked : 0;
 
-	pthread_mutex_unlock(&s->e.qp->lock);
+	aw_unlock(&s->e.qp->lock);
 	return at;
 }
 
@@ -102,14 +102,14 @@ static void uqp_host__a_turn_that_is_due_outlives_a_post(void **state)
 	post_recv(s, 1000);
 	put_send(s, 1000, SIZE_MAX);
 	assert_received(s, 1000);
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	memset(s->e.buf, 0, 1000);
 	uqp_leave_to_pollers(qp); /* the progress thread may have done it */
 	put_quietly(s, 1000, SIZE_MAX);
 	uqp_take_back(qp);
 	aw_uqp_push(qp);
 	assert_true(qp->listens_for & EPOLLOUT); /* at once */
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	until(octet_at(s->e.buf + 999) == 0x5a);
 	part(s);
 }
@@ -126,10 +126,10 @@ static void uqp_host__pieces_and_the_wrap(void **state)
 		post_recv(s, 50000);
 		while (looked(s) % size == 0)
 			poll(NULL, 0, 1);
-		pthread_mutex_lock(&s->e.qp->lock);
+		aw_lock(&s->e.qp->lock);
 		aw_duplex_produce(&s->ring->duplex, size - 100);
 		put_quietly(s, 50000, 100);
-		pthread_mutex_unlock(&s->e.qp->lock);
+		aw_unlock(&s->e.qp->lock);
 		assert_true(aw_duplex_tx(&s->ring->duplex) - s->ring->duplex.tx ==
 			    (ptrdiff_t)(s->ring->duplex.tail % AW_HOST_RING_BYTES));
 		ring_bell(s);
@@ -375,9 +375,9 @@ static void uqp_host__bells_in_bulk(void **state)
 	sent = send(s->fd, bells, sizeof(bells), MSG_DONTWAIT | MSG_NOSIGNAL);
 	assert_true(sent > 16384);
 	do {
-		pthread_mutex_lock(&s->e.qp->lock);
+		aw_lock(&s->e.qp->lock);
 		aw_uqp_serve(s->e.qp);
-		pthread_mutex_unlock(&s->e.qp->lock);
+		aw_unlock(&s->e.qp->lock);
 		turns++;
 		assert_int_equal(ioctl(s->far_fd, FIONREAD, &unread), 0);
 	} while (unread > 0);

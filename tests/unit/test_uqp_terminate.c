@@ -33,10 +33,10 @@ static void fail_behind_answer(struct pair *p)
 	{
 		uqp_poll(b);
 	}
-	pthread_mutex_lock(&b->lock);
+	aw_lock(&b->lock);
 	aw_qp_terminate(&b->core, AW_E_LOCAL_CATASTROPHIC);
 	aw_uqp_serve(b);
-	pthread_mutex_unlock(&b->lock);
+	aw_unlock(&b->lock);
 	assert_int_equal(b->core.state, AW_QP_TERMINATE);
 	assert_true(b->core.irq_count > 0 && b->core.term_due);
 }

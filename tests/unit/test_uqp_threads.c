@@ -48,12 +48,13 @@ static void destroy__child_waits_for_no_thread_of_the_parent(void **state)
 	assert_int_equal(aw_channel_init(&async), 0);
 	end_set_channel(a, &channel);
 	a->cq.async = &async;
-	pthread_mutex_lock(&a->cq.qps_lock);
-	pthread_mutex_lock(&a->qp->lock);
-	pthread_mutex_lock(&a->cq.lock);
+	aw_lock(&a->cq.qps_lock);
+	aw_lock(&a->qp->lock);
+	aw_lock(&a->cq.lock);
 	pthread_mutex_lock(&channel.lock);
 	pthread_mutex_lock(&async.lock);
 	a->qp->delivering = true;
+	aw_locks_held = 0; /* this thread stands for others */
 	child = fork();
 	if (child == 0) {
 		alarm(limit_s(30));
@@ -61,12 +62,13 @@ static void destroy__child_waits_for_no_thread_of_the_parent(void **state)
 		aw_cq_fini(&a->cq);
 		_exit(0);
 	}
+	aw_locks_held = 3;
 	a->qp->delivering = false;
 	pthread_mutex_unlock(&async.lock);
 	pthread_mutex_unlock(&channel.lock);
-	pthread_mutex_unlock(&a->cq.lock);
-	pthread_mutex_unlock(&a->qp->lock);
-	pthread_mutex_unlock(&a->cq.qps_lock);
+	aw_unlock(&a->cq.lock);
+	aw_unlock(&a->qp->lock);
+	aw_unlock(&a->cq.qps_lock);
 	await_success(child);
 	assert_works(p);
 	end_set_channel(a, NULL);

@@ -134,14 +134,14 @@ static void complete__behind_all_that_came_before(void **state)
 	struct aw_ops ops;
 
 	pair_stop_progress();
-	pthread_mutex_lock(&p->b.qp->lock);
+	aw_lock(&p->b.qp->lock);
 	ops = *p->b.qp->core.ops;
 	ops.complete = complete_and_look;
 	look.ops = p->b.qp->core.ops;
 	look.written = p->b.buf;
 	look.source = p->a.buf;
 	p->b.qp->core.ops = &ops;
-	pthread_mutex_unlock(&p->b.qp->lock);
+	aw_unlock(&p->b.qp->lock);
 	for (uint8_t round = 1; round < ROUNDS; round++) {
 		const struct aw_sge sge = end_sge(&p->b, BUF_OCTETS / 2, WRITTEN);
 
@@ -155,9 +155,9 @@ static void complete__behind_all_that_came_before(void **state)
 		(void)end_wait_cqe(&p->a);
 	}
 	assert_int_equal(look.wrong, 0);
-	pthread_mutex_lock(&p->b.qp->lock);
+	aw_lock(&p->b.qp->lock);
 	p->b.qp->core.ops = look.ops;
-	pthread_mutex_unlock(&p->b.qp->lock);
+	aw_unlock(&p->b.qp->lock);
 }
 
 static void aw_varied_ops__of_a_device_that_varies(void **state)

@@ -35,10 +35,10 @@ static bool has_waiting(const struct pair *p)
 {
 	struct aw_uqp *uqp = avb_qp_uqp(p->a.qp);
 
-	pthread_mutex_lock(&uqp->lock);
+	aw_lock(&uqp->lock);
 	bool waits = uqp->deferral.posts.waits;
 
-	pthread_mutex_unlock(&uqp->lock);
+	aw_unlock(&uqp->lock);
 	return waits;
 }
 
@@ -47,9 +47,9 @@ static void trust(const struct pair *p)
 {
 	struct aw_uqp *uqp = avb_qp_uqp(p->a.qp);
 
-	pthread_mutex_lock(&uqp->lock);
+	aw_lock(&uqp->lock);
 	uqp->deferral.posts.credits = AW_CREDIT_MAX;
-	pthread_mutex_unlock(&uqp->lock);
+	aw_unlock(&uqp->lock);
 }
 
 /* A Write to the same place of b's memory; the address is its wr_id. */

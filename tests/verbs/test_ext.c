@@ -233,9 +233,9 @@ static void post_send__write_with_imm_waits_for_an_srq(void **state)
 	uqp = avb_qp_uqp(p.b.qp);
 	while (!held) {
 		assert_int_equal(qp_state(p.b.qp), IBV_QPS_RTS);
-		pthread_mutex_lock(&uqp->lock);
+		aw_lock(&uqp->lock);
 		held = uqp->core.rx_held > 0;
-		pthread_mutex_unlock(&uqp->lock);
+		aw_unlock(&uqp->lock);
 	}
 	assert_int_equal(ibv_post_srq_recv(srq, &recv, &bad), 0);
 	assert_int_equal(expect_received(&p, IBV_WC_RECV_RDMA_WITH_IMM, 100).wr_id, 5);

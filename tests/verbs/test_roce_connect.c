@@ -136,9 +136,9 @@ static bool heard_of(struct ibv_qp *ibv, uint32_t event)
 	struct aw_uqp *qp = avb_qp_uqp(ibv);
 	bool heard;
 
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	heard = qp->events_told & event && !qp->delivering;
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	return heard;
 }
 

@@ -16,12 +16,12 @@ static struct aw_ack_credit ack_of(const struct walker *w, uint32_t given)
 {
 	struct aw_uqp *uqp = aw_qpn_get(w->qp->qp_num);
 
-	pthread_mutex_lock(&uqp->lock);
+	aw_lock(&uqp->lock);
 	if (given)
 		uqp->deferral.ack.credits = given;
 	struct aw_ack_credit ack = uqp->deferral.ack;
 
-	pthread_mutex_unlock(&uqp->lock);
+	aw_unlock(&uqp->lock);
 	aw_uqp_put(uqp);
 	return ack;
 }

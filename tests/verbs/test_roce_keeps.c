@@ -165,10 +165,10 @@ static bool waits(const struct walker *w)
 	bool waiting = false, stops = false;
 
 	while (!waiting && sched_yield() == 0) {
-		pthread_mutex_lock(&qp->lock);
+		aw_lock(&qp->lock);
 		waiting = aw_rnr_waits(qp);
 		stops = waiting && aw_rnr_stops_reading(qp);
-		pthread_mutex_unlock(&qp->lock);
+		aw_unlock(&qp->lock);
 	}
 	return stops;
 }
@@ -261,10 +261,10 @@ static bool is_full(const struct walker *w)
 	struct aw_uqp *qp = avb_qp_uqp(w->qp);
 	bool full;
 
-	pthread_mutex_lock(&qp->lock);
+	aw_lock(&qp->lock);
 	full = aw_rnr_stops_reading(qp);
 	assert_true(qp->core.stash.octets <= AW_STASH_MAX);
-	pthread_mutex_unlock(&qp->lock);
+	aw_unlock(&qp->lock);
 	return full;
 }
 

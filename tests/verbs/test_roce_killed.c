@@ -311,9 +311,9 @@ static void killed_while_its_message_waits(struct survivor *s, struct ibv_qp_att
 	post(s, send, s->w.memory, VICTIM_MESSAGE, s->w.mr);
 	assert_true(is_sent(s));
 	while (!held && sched_yield() == 0) {
-		pthread_mutex_lock(&qp->lock);
+		aw_lock(&qp->lock);
 		held = aw_rnr_waits(qp);
-		pthread_mutex_unlock(&qp->lock);
+		aw_unlock(&qp->lock);
 	}
 	victim_kill(&v);
 	for (int i = 0; i < 3; i++)

@@ -38,8 +38,8 @@ int aw_cq_init(struct aw_cq *cq, uint32_t capacity, struct aw_channel *channel, 
 	cq->ring = cq->mem.at;
 	aw_source_init(&cq->event, object, 0);
 	aw_source_init(&cq->async_error, object, 0);
-	pthread_mutex_init(&cq->lock, NULL);
-	pthread_mutex_init(&cq->qps_lock, NULL);
+	aw_latch_init(&cq->lock);
+	aw_latch_init(&cq->qps_lock);
 	cq->stat = aw_stat_take(AW_STAT_CQ, cq->number);
 	if (cq->stat) {
 		aw_stat_set(&cq->stat->cq.capacity, cq->capacity);
@@ -63,14 +63,14 @@ void aw_cq_fini(struct aw_cq *cq)
 	assert(cq->feeds_count == 0 || cq->generation != aw_fork_generation());
 	free(cq->feeds);
 	aw_mem_put(&cq->mem);
-	pthread_mutex_destroy(&cq->qps_lock);
-	pthread_mutex_destroy(&cq->lock);
+	aw_latch_fini(&cq->qps_lock);
+	aw_latch_fini(&cq->lock);
 }
 
 void aw_cq_renew_locks(struct aw_cq *cq)
 {
-	pthread_mutex_init(&cq->lock, NULL);
-	pthread_mutex_init(&cq->qps_lock, NULL);
+	aw_latch_init(&cq->lock);
+	aw_latch_init(&cq->qps_lock);
 }
 
 /* Indices are below twice the capacity (wrap). */

@@ -11,6 +11,7 @@
 #include "net/cq/channel.h"
 #include "net/mem/mem.h"
 #include "net/stat/stat.h"
+#include "ring/lock.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -52,7 +53,7 @@ struct aw_cq {
 	bool overwrites; /* a full CQ loses its oldest CQE, and no event is raised */
 
 	/* guards the ring and the end of an arming, down to overflowed; atomics among these are read without it as well */
-	aw_mutex lock;
+	struct aw_latch lock;
 	struct aw_cq_entry *ring;
 	struct aw_mem mem; /* the ring's */
 	uint32_t capacity;
@@ -64,7 +65,7 @@ struct aw_cq {
 	_Atomic bool overflowed;
 
 	/* cq_poll.c */
-	aw_mutex qps_lock;
+	struct aw_latch qps_lock;
 	struct aw_uqp **qps;
 	uint32_t qps_count, qps_room;
 	uint32_t qps_next; /* index of the QP whose memory was looked at last */

@@ -31,7 +31,7 @@ static void moderation_free(struct aw_watch *w)
 /* A microsecond more, so that the event is due when the deadline has come. */
 static void set_deadline(struct aw_moderation *m, uint64_t now_ns)
 {
-	aw_held(&m->cq->lock);
+	aw_latch_held(&m->cq->lock);
 	uint64_t left_ns = m->due_ns > now_ns ? m->due_ns - now_ns : 0;
 
 	m->timing = true;

@@ -60,16 +60,16 @@ static int init_once(void)
 }
 
 /* The slots that a thread has looked up last; scrambled is 0, which none has, as they begin. */
-static _Thread_local struct known {
+static _Thread_local struct known_slot {
 	uint32_t scrambled, handle;
 	struct aw_table_slot *slot;
 } known[HANDLES_KNOWN] __attribute__((tls_model("initial-exec")));
 
 /* NULL for an STag that was never given out. */
-static __attribute__((noinline, cold)) const struct known *learn(struct known *at,
-								 uint32_t scrambled)
+static __attribute__((noinline, cold)) const struct known_slot *learn(struct known_slot *at,
+								      uint32_t scrambled)
 {
-	struct known next = { .scrambled = scrambled };
+	struct known_slot next = { .scrambled = scrambled };
 
 	if (aw_once_run(&once, init_once))
 		return NULL;
@@ -82,10 +82,10 @@ static __attribute__((noinline, cold)) const struct known *learn(struct known *a
 }
 
 /* Neither the permutation nor a slot's place ever changes, so what a thread has found stays right; no STag scrambles to 0. */
-static inline const struct known *look_up(uint32_t stag)
+static inline const struct known_slot *look_up(uint32_t stag)
 {
 	uint32_t scrambled = stag >> AW_STAG_KEY_BITS;
-	struct known *at = &known[scrambled % HANDLES_KNOWN];
+	struct known_slot *at = &known[scrambled % HANDLES_KNOWN];
 
 	return __builtin_expect(at->scrambled == scrambled && scrambled != 0, 1)
 		       ? at
@@ -152,7 +152,7 @@ static __attribute__((noinline, cold)) void end_slot(uint32_t stag, uint32_t wor
 
 struct aw_mr *aw_mr_get(uint32_t stag)
 {
-	const struct known *at = look_up(stag);
+	const struct known_slot *at = look_up(stag);
 	struct aw_mr *mr = at ? aw_table_slot_get(at->slot) : NULL;
 
 	if (__builtin_expect(mr && mr->stag != stag, 0)) {

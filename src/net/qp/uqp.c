@@ -162,8 +162,7 @@ int aw_uqp_create(const struct aw_uqp_attr *attr, struct aw_uqp **out)
 	if (err)
 		goto free_qp;
 	qp->in = qp->out = aw_varied_carrier(qp);
-	pthread_mutex_init(&qp->lock, NULL);
-	pthread_cond_init(&qp->delivered, NULL);
+	aw_latch_init(&qp->lock);
 	err = make_queues(qp);
 	if (err)
 		goto free_varied;
@@ -235,13 +234,12 @@ void aw_uqp_destroy(struct aw_uqp *qp)
 	leave_cqs(qp);
 	aw_lock(&qp->lock);
 	while (qp->delivering)
-		pthread_cond_wait(&qp->delivered, &qp->lock);
+		aw_latch_wait(&qp->delivered, &qp->lock);
 	aw_unlock(&qp->lock);
 	aw_mw_forget_qp(&qp->of_mw);
 	forget_cqes(qp);
 	aw_stat_give(qp->stat);
-	pthread_cond_destroy(&qp->delivered);
-	pthread_mutex_destroy(&qp->lock);
+	aw_latch_fini(&qp->lock);
 	destroy_kind(qp);
 	free(qp->reads);
 	aw_mem_put(&qp->mem);
@@ -302,7 +300,7 @@ static __attribute__((noinline, cold)) void deliver_due(struct aw_uqp *qp) AW_RE
 		qp->delivering = true;
 		deliver(qp, events);
 	}
-	pthread_cond_broadcast(&qp->delivered);
+	aw_latch_wake(&qp->delivered);
 	qp->delivering = false;
 }
 
@@ -326,7 +324,7 @@ void aw_uqp_listen(struct aw_uqp *qp, enum aw_uqp_owner owner, aw_uqp_fn *fn, vo
 
 	aw_lock(&qp->lock);
 	while (qp->delivering)
-		pthread_cond_wait(&qp->delivered, &qp->lock);
+		aw_latch_wait(&qp->delivered, &qp->lock);
 	qp->listener[owner] = fn;
 	qp->listener_arg[owner] = arg;
 	uint32_t missed = qp->events_told;
@@ -426,7 +424,7 @@ void aw_uqp_reset(struct aw_uqp *qp)
 	aw_uqp_unlock(qp);
 	aw_lock(&qp->lock);
 	while (qp->delivering)
-		pthread_cond_wait(&qp->delivered, &qp->lock);
+		aw_latch_wait(&qp->delivered, &qp->lock);
 	free(qp->reads);
 	qp->reads = NULL;
 	aw_mw_forget_qp(&qp->of_mw);

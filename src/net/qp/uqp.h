@@ -28,6 +28,7 @@
 #include "net/qp/send_buffer.h"
 #include "net/qp/serving_state.h"
 #include "net/stat/stat.h"
+#include "ring/lock.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -133,7 +134,7 @@ struct aw_uqp {
 	struct aw_mw_user of_mw;
 
 	/* Guards all that follows, but for what says otherwise. The thread that has it moves bytes. */
-	aw_mutex lock;
+	struct aw_latch lock;
 	struct aw_qp core;
 	struct aw_rq rq;
 
@@ -229,7 +230,7 @@ struct aw_uqp {
 		uint32_t events_due, events_told;
 		bool drain_asked; /* AW_UQP_DRAINED is raised once the halted send queue is drained */
 		bool delivering; /* listeners run now */
-		pthread_cond_t delivered;
+		struct aw_latch_cond delivered;
 		aw_uqp_fn *listener[2]; /* enum aw_uqp_owner */
 		void *listener_arg[2];
 	};

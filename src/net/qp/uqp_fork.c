@@ -66,8 +66,8 @@ static void fork_child(void) AW_RELEASE(qps->lock, aw_serving_list_lock)
 
 	/* Threads that only the parent has may hold these locks for ever; the child may still destroy what they guard. */
 	for (uint32_t at = 0; (qp = aw_table_walk(qps, &at, end)); aw_table_put(qps, at++)) {
-		pthread_mutex_init(&qp->lock, NULL);
-		pthread_cond_init(&qp->delivered, NULL);
+		aw_latch_init(&qp->lock);
+		qp->delivered = (struct aw_latch_cond){ 0 };
 		qp->delivering = false;
 		aw_cq_renew_locks(qp->attr.send_cq);
 		aw_cq_renew_locks(qp->attr.recv_cq);

@@ -28,7 +28,7 @@ static void touch(void *ctx)
 {
 	struct aw_uqp *qp = ctx;
 
-	aw_held(&qp->lock);
+	aw_latch_held(&qp->lock);
 	qp->touched = true;
 }
 
@@ -66,7 +66,7 @@ static bool gather(void *ctx, const struct aw_mr *mr, uint8_t *dst, const uint8_
 	bool nontemporal = qp->core.copies && len >= NONTEMPORAL_MIN;
 
 	(void)mr;
-	aw_held(&qp->lock);
+	aw_latch_held(&qp->lock);
 	if (crc)
 		return aw_guard_gather_folding(dst, src, len, crc);
 	return nontemporal ? aw_guard_gather_nontemporal(dst, src, len)
@@ -131,7 +131,7 @@ static enum aw_written write_back(void *ctx, const struct aw_mr *mr, uint8_t *at
 	(void)mr;
 	if (!persistent)
 		return AW_WRITTEN;
-	aw_held(&qp->lock);
+	aw_latch_held(&qp->lock);
 	/* Relaxed: only the number matters. */
 	what.number = atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1;
 	err = aw_writeback_start(&what);
@@ -158,7 +158,7 @@ static enum aw_error xrc_take(void *ctx, uint32_t srqn, struct aw_rwqe *recv, co
 	enum aw_error err;
 
 	touch(qp);
-	aw_held(&qp->lock);
+	aw_latch_held(&qp->lock);
 	err = aw_xrc_take(qp->attr.xrcd, srqn, recv, &qp->xrc_srq);
 	if (!err)
 		*pd = qp->xrc_srq->pd;
@@ -193,7 +193,7 @@ static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 		.cqe = *cqe, .user = &qp->of_cq, .qpn = qp->qpn, .queue = queue
 	};
 
-	aw_held(&qp->lock);
+	aw_latch_held(&qp->lock);
 	aw_probe_complete(qp->qpn, queue, cqe);
 	if (queue != AW_SQ)
 		aw_counter_add(qp->counters.of[AW_COUNTED_RECV], cqe->status, cqe->byte_len);
@@ -219,7 +219,7 @@ static void wr_completed(void *ctx, const struct aw_swqe *wqe, enum aw_wc_status
 {
 	struct aw_uqp *qp = ctx;
 
-	aw_held(&qp->lock);
+	aw_latch_held(&qp->lock);
 	aw_counter_add(aw_counters_sent(&qp->counters, (enum aw_op)wqe->op), status, wqe->len);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // An RDMA program with threads, to be compiled with a sanitizer: one end sends and polls, the other sleeps on its completion channel
-// and sends back. Then Writes and a Read. It connects as tests/check/pair.h does. Its argument is "right" or a fault of fault.h.
+// and sends back. Then a send that another thread completes, Writes and a Read. It connects as tests/check/pair.h does. Its argument
+// is "right" or a fault of fault.h.
 #include "../../check/pair.h"
 
 #include <pthread.h>
@@ -110,6 +111,26 @@ static void write_and_read(struct end *end, struct end *peer)
 	EXPECT(!memcmp(peer->memory + WINDOW, end->memory + WINDOW, MESSAGE));
 }
 
+/* The outbox is this thread's once the completion says so, of a send that another thread has posted. */
+static void *reap(void *arg)
+{
+	collect(arg, poll_for_completion, 1);
+	memset(pair.a.memory + OUTBOX, 'r', MESSAGE);
+	return arg;
+}
+
+static void hand_over(struct end *end, struct end *peer)
+{
+	pthread_t thread;
+
+	end_recv(peer);
+	EXPECT(pthread_create(&thread, NULL, reap, end) == 0);
+	memset(end->memory + OUTBOX, 'h', MESSAGE);
+	send_outbox(end);
+	EXPECT(pthread_join(thread, NULL) == 0);
+	collect(peer, poll_for_completion, 1);
+}
+
 int main(int argc, char **argv)
 {
 	struct ibv_device_attr attr;
@@ -124,6 +145,7 @@ int main(int argc, char **argv)
 	EXPECT(pthread_create(&thread, NULL, echo, NULL) == 0);
 	talk(&pair.a);
 	EXPECT(pthread_join(thread, NULL) == 0);
+	hand_over(&pair.a, &pair.b);
 	EXPECT(pthread_create(&watcher, NULL, watch, NULL) == 0);
 	write_and_read(&pair.a, &pair.b);
 	EXPECT(pthread_join(watcher, NULL) == 0);
