@@ -4,8 +4,6 @@
 
 #include "core/atomic.h"
 
-#include <string.h>
-
 enum aw_error aw_spans_hold_list(const struct aw_qp *qp, const struct aw_stretch *stretch,
 				 struct aw_spans *spans)
 {
@@ -85,29 +83,4 @@ bool aw_spans_place(const struct aw_qp *qp, const struct aw_stretch *stretch, co
 	}
 	aw_spans_put(qp, &spans);
 	return placed;
-}
-
-static bool gather_one(const struct aw_qp *qp, const struct aw_span *span, uint8_t *dst,
-		       uint32_t *crc)
-{
-	if (span->mr && !span->mr->null)
-		return qp->ops->gather(qp->ctx, span->mr, dst, span->p, span->len, crc);
-	if (span->mr)
-		memset(dst, 0, span->len);
-	else
-		memcpy(dst, span->p, span->len);
-	if (crc)
-		*crc = qp->ops->crc32c(*crc, dst, span->len);
-	return true;
-}
-
-bool aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans, uint8_t *dst,
-		     uint32_t *crc)
-{
-	for (unsigned int i = 0; i < spans->count; i++) {
-		if (!gather_one(qp, &spans->at[i], dst, crc))
-			return false;
-		dst += spans->at[i].len;
-	}
-	return true;
 }

@@ -7,6 +7,8 @@
 #include "core/promise.h"
 #include "core/xrc.h"
 
+#include <string.h>
+
 struct aw_span {
 	uint8_t *p;
 	size_t len;
@@ -108,12 +110,34 @@ enum aw_error aw_spans_check(const struct aw_qp *qp, const struct aw_stretch *st
 bool aw_spans_place(const struct aw_qp *qp, const struct aw_stretch *stretch,
 		    const uint8_t *src) AW_MUST_USE;
 
+static inline bool aw_span_gather(const struct aw_qp *qp, const struct aw_span *span, uint8_t *dst,
+				  uint32_t *crc)
+{
+	if (span->mr && !span->mr->null)
+		return qp->ops->gather(qp->ctx, span->mr, dst, span->p, span->len, crc);
+	if (span->mr)
+		memset(dst, 0, span->len);
+	else
+		memcpy(dst, span->p, span->len);
+	if (crc)
+		*crc = qp->ops->crc32c(*crc, dst, span->len);
+	return true;
+}
+
 /*
  * Copies held spans out to dst, which is as long, and folds the copy into crc unless that is NULL. False when memory of theirs is
  * unmapped.
  */
-bool aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans, uint8_t *dst,
-		     uint32_t *crc) AW_MUST_USE;
+static inline AW_MUST_USE bool aw_spans_gather(const struct aw_qp *qp, const struct aw_spans *spans,
+					       uint8_t *dst, uint32_t *crc)
+{
+	for (unsigned int i = 0; i < spans->count; i++) {
+		if (!aw_span_gather(qp, &spans->at[i], dst, crc))
+			return false;
+		dst += spans->at[i].len;
+	}
+	return true;
+}
 
 /* The core's own octets as spans. */
 static inline void aw_spans_own(struct aw_spans *spans, const uint8_t *p, size_t len)

@@ -67,7 +67,7 @@ static void add_iov(struct aw_tx_out *out, uint8_t *p, size_t len)
 }
 
 /* Adds the next len octets of the arena, to the last iovec if that ends where they begin. */
-static void add_arena(struct aw_tx_out *out, size_t len)
+static inline void add_arena(struct aw_tx_out *out, size_t len)
 {
 	uint8_t *p = arena_end(out);
 	struct aw_iov *before = out->iov_count ? &out->iov[out->iov_count - 1] : NULL;
@@ -81,7 +81,7 @@ static void add_arena(struct aw_tx_out *out, size_t len)
 	add_iov(out, p, len);
 }
 
-static size_t put_head(const struct aw_tx_seg *seg, uint8_t *p)
+static inline size_t put_head(const struct aw_tx_seg *seg, uint8_t *p)
 {
 	put_be16(p, (uint16_t)ulpdu_len(seg));
 	return FPDU_LEN_FIELD + ddp_put(&seg->hdr, p + FPDU_LEN_FIELD);
@@ -108,7 +108,8 @@ static void put_tail(uint8_t *p, size_t size)
 }
 
 /* Writes the whole FPDU of size octets without markers, its CRC field as zero. False when the payload's memory is unmapped. */
-static bool put_plain(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p, size_t size)
+static inline bool put_plain(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p,
+			     size_t size)
 {
 	put_tail(p, size);
 	return aw_spans_gather(qp, &seg->payload, p + put_head(seg, p), NULL);
@@ -131,8 +132,8 @@ static bool put_folding(const struct aw_qp *qp, const struct aw_tx_seg *seg, uin
 }
 
 /* A short FPDU is written first, and its CRC is one call more; a long one is not read again. */
-static bool put_with_crc(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p,
-			 size_t size)
+static inline bool put_with_crc(const struct aw_qp *qp, const struct aw_tx_seg *seg, uint8_t *p,
+				size_t size)
 {
 	uint32_t crc = CRC32C_INIT;
 	bool is_short = size <= FOLD_AT_ONCE_MAX;

@@ -176,8 +176,8 @@ static enum aw_wc_status check_wr(const struct aw_qp *qp, const struct aw_swqe *
 }
 
 /* Holds the octets of a Write or Send that its next segment carries. */
-static enum aw_error hold_payload(const struct aw_qp *qp, struct aw_swqe *wqe, uint32_t n,
-				  struct aw_spans *spans)
+static inline enum aw_error hold_payload(const struct aw_qp *qp, struct aw_swqe *wqe, uint32_t n,
+					 struct aw_spans *spans)
 {
 	const struct aw_stretch stretch = {
 		.sge = wqe->sge,
@@ -253,7 +253,8 @@ static uint8_t write_ctrl(const struct aw_swqe *wqe)
 	return wqe->op == AW_OP_WRITE_IMM ? (uint8_t)(ctrl | RDMAP_CTRL_IMM) : ctrl;
 }
 
-static struct ddp_hdr segment_hdr(const struct aw_qp *qp, const struct aw_swqe *wqe, bool last)
+static inline struct ddp_hdr segment_hdr(const struct aw_qp *qp, const struct aw_swqe *wqe,
+					 bool last)
 {
 	if (is_write(wqe)) {
 		return (struct ddp_hdr){
@@ -353,7 +354,7 @@ static enum aw_tx next_segment(struct aw_qp *qp, struct aw_tx_out *out, struct a
 }
 
 /* True when the WR at next is a message whose turn has come. One that is done came after a close, and will be flushed. */
-static bool has_message(const struct aw_qp *qp)
+static inline bool has_message(const struct aw_qp *qp)
 {
 	const struct aw_swqe *wqe = next_wqe(qp);
 

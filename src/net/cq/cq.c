@@ -151,13 +151,11 @@ static void give_slot(struct aw_cq *cq, const struct aw_cq_entry *entry) AW_REQU
 	change_unpolled(cq, entry->user, -1u);
 }
 
-int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
+int aw_cq_take_ready(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 {
 	uint32_t received = 0;
 	int n = 0;
 
-	if (atomic_load_explicit(&cq->ready, memory_order_acquire) == 0)
-		return 0;
 	aw_lock(&cq->lock);
 	while (n < max && cq->head != cq->tail) {
 		out[n] = *entry_at(cq, cq->head++);

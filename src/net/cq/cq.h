@@ -118,8 +118,17 @@ void aw_cq_renew_locks(struct aw_cq *cq);
 /* 0, EINVAL when more CQEs are waiting than would fit, ENOMEM. */
 int aw_cq_resize(struct aw_cq *cq, uint32_t capacity) AW_EXCLUDES(cq->lock);
 
+/* Behind the next call, where there are some. */
+int aw_cq_take_ready(struct aw_cq *cq, struct aw_cq_entry *out, int max) AW_EXCLUDES(cq->lock);
+
 /* Takes up to max completions, oldest first. Returns how many. */
-int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max) AW_EXCLUDES(cq->lock);
+static inline int aw_cq_take(struct aw_cq *cq, struct aw_cq_entry *out, int max)
+	AW_EXCLUDES(cq->lock)
+{
+	if (atomic_load_explicit(&cq->ready, memory_order_acquire) == 0)
+		return 0;
+	return aw_cq_take_ready(cq, out, max);
+}
 
 /* The next CQE raises an event on the channel once. NEXT is stronger than SOLICITED. */
 void aw_cq_set_arm(struct aw_cq *cq, enum aw_arm arm);

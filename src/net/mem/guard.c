@@ -29,11 +29,6 @@ struct step {
 	void *arg;
 };
 
-static void copy(struct step *step)
-{
-	memcpy(step->dst, step->src, step->len);
-}
-
 static void copy_folding(struct step *step)
 {
 	step->crc = aw_crc32c_copy(step->crc, step->dst, step->src, step->len);
@@ -59,7 +54,7 @@ static void execute(struct step *step)
 		;
 }
 
-/* False: a fault ended act before it was complete. */
+/* False: a fault ended act, or the copy where act is NULL, before it was complete. */
 static bool run(void (*act)(struct step *step), struct step *step, const uint8_t *at, size_t len)
 {
 	struct aw_fault_frame frame;
@@ -76,7 +71,10 @@ static bool run(void (*act)(struct step *step), struct step *step, const uint8_t
 		 * between the two fences.
 		 */
 		atomic_signal_fence(memory_order_seq_cst);
-		act(step);
+		if (act)
+			act(step);
+		else
+			memcpy(step->dst, step->src, step->len);
 		atomic_signal_fence(memory_order_seq_cst);
 	}
 	aw_fault_frame = NULL;
@@ -91,7 +89,7 @@ static bool run(void (*act)(struct step *step), struct step *step, const uint8_t
 static bool is_copied(ssize_t n, struct step *step, const uint8_t *at)
 {
 	if (n < 0 && errno != EFAULT)
-		return run(copy, step, at, step->len);
+		return run(NULL, step, at, step->len);
 	return n == (ssize_t)step->len;
 }
 
@@ -109,7 +107,7 @@ bool aw_guard_place(uint8_t *at, const uint8_t *src, size_t len)
 
 	if (len == 0)
 		return true;
-	return aw_fault_is_caught() ? run(copy, &step, at, len) : place_by_kernel(&step);
+	return aw_fault_is_caught() ? run(NULL, &step, at, len) : place_by_kernel(&step);
 }
 
 static __attribute__((noinline, cold)) bool gather_by_kernel(struct step *step)
@@ -129,7 +127,7 @@ static bool gather(void (*act)(struct step *step), struct step *step)
 
 bool aw_guard_gather(uint8_t *dst, const uint8_t *at, size_t len)
 {
-	return gather(copy, &(struct step){ .dst = dst, .src = at, .len = len });
+	return gather(NULL, &(struct step){ .dst = dst, .src = at, .len = len });
 }
 
 /* Asked once: another thread, or a handler of the program's, may change the answer meanwhile. */

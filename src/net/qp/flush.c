@@ -24,9 +24,8 @@ static void flush(const struct aw_cq *cq, uint32_t most)
 		aw_uqp_on_flush(handle);
 }
 
-void aw_flush_polled(struct aw_cq *cq)
+void aw_flush_polled_late(struct aw_cq *cq)
 {
-	aw_activity_count(&cq->polls, 1);
 	if (atomic_load_explicit(&cq->burst, memory_order_relaxed)) {
 		atomic_store_explicit(&cq->burst, false, memory_order_relaxed);
 		atomic_store_explicit(&cq->polled_ns, aw_now_ns(), memory_order_relaxed);

@@ -7,8 +7,18 @@
 
 #include "net/cq/cq.h"
 
+/* Behind the next call, where the poll follows a burst of posts, or posts wait. */
+void aw_flush_polled_late(struct aw_cq *cq);
+
 /* cq is polled, or armed. */
-void aw_flush_polled(struct aw_cq *cq);
+static inline void aw_flush_polled(struct aw_cq *cq)
+{
+	aw_activity_count(&cq->polls, 1);
+	if (atomic_load_explicit(&cq->burst, memory_order_relaxed) ||
+	    atomic_load(&cq->posts_waiting) > 0)
+		aw_flush_polled_late(cq);
+}
+
 void aw_flush_armed(struct aw_cq *cq) AW_EXCLUDES(cq->qps_lock);
 
 /* All posts of the process: this thread is about to sleep, or memory is about to go. */

@@ -135,15 +135,6 @@ bool aw_move_take(struct aw_uqp *qp)
 	return true;
 }
 
-bool aw_move_is_due(const struct aw_uqp *qp)
-{
-	/* RFC 5044 7.1.2 rule 4: a responder sends nothing before a valid FPDU has come. */
-	bool may_send = qp->core.stream.initiator || qp->core.peer_ready;
-
-	return qp->move.due.kind != MOVE_MSG_NONE && may_send && aw_machine_runs(&qp->core) &&
-	       !qp->ending.fin_sent;
-}
-
 /* The verdict for memory and the responder's last message end their direction over TCP. */
 static bool is_last(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {

@@ -6,6 +6,7 @@
 #ifndef NET_MOVE_H
 #define NET_MOVE_H
 
+#include "core/machine.h"
 #include "core/tx.h"
 #include "net/qp/uqp.h"
 
@@ -19,7 +20,13 @@ void aw_move_count(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 bool aw_move_take(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* True when aw_move_fill has something to add. */
-bool aw_move_is_due(const struct aw_uqp *qp) AW_REQUIRES(qp->lock);
+static inline bool aw_move_is_due(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	/* RFC 5044 7.1.2 rule 4: a responder sends nothing before a valid FPDU has come. */
+	return qp->move.due.kind != MOVE_MSG_NONE &&
+	       (qp->core.stream.initiator || qp->core.peer_ready) && aw_machine_runs(&qp->core) &&
+	       !qp->ending.fin_sent;
+}
 
 /* Adds the message that is due to an empty batch. True when nothing may follow it there. */
 bool aw_move_fill(struct aw_uqp *qp, struct aw_tx_out *out) AW_REQUIRES(qp->lock);
