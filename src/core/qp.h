@@ -115,7 +115,8 @@ struct aw_stream {
 	uint32_t stag_seed; /* random: where the one-shot sink STags start */
 	bool extensions; /* as in struct aw_mpa_result */
 	bool large_fpdus; /* sends FPDUs longer than a TCP segment, but not with markers */
-	bool placement; /* likewise */
+	uint32_t fpdu_max; /* of a large FPDU, set by the driver; 0: whole segments, up to MULPDU */
+	bool placement; /* as in struct aw_mpa_result */
 	/* the peer may send the messages of wire/move.h; a driver may end that */
 	bool moves;
 };

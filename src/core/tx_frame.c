@@ -39,7 +39,8 @@ uint32_t aw_tx_mulpdu(const struct aw_stream *stream)
 
 	/* RFC 5044 3 asks for FPDUs of a segment because of receivers that place out of order; this peer does not. */
 	if (stream->large_fpdus && !stream->markers_tx)
-		return (uint32_t)fpdu_mulpdu(whole_segments(emss), false);
+		return (uint32_t)fpdu_mulpdu(
+			stream->fpdu_max ? stream->fpdu_max : whole_segments(emss), false);
 	if (stream->markers_tx && emss > MARKED_EMSS_MAX)
 		emss = MARKED_EMSS_MAX;
 	return (uint32_t)fpdu_mulpdu(emss, stream->markers_tx);

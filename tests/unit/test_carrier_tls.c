@@ -10,6 +10,9 @@
 #include "net/mr/mrtab.h"
 #include "net/progress/engine.h"
 #include "net/tls/tls.h"
+#include "wire/ddp.h"
+#include "wire/fpdu.h"
+#include "wire/octets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +24,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -33,6 +37,9 @@
 #define GONE_OCTETS (1u << 18)
 #define WHOLE 60000u /* of a message in front of the one whose memory is gone */
 #define PAGE 4096u
+#define SHORT_WRITES 12
+#define SHORT_OCTETS 2000u /* so many FPDUs of which fill more than a record */
+#define WAIT_MS 60000 /* nothing takes so long but a hang */
 
 static char folder[] = "/tmp/anywarp-unit-carrier-tls-XXXXXX";
 
@@ -91,13 +98,10 @@ static void shake_hands(const int fd[2], struct aw_tls *tls[2])
 	assert_int_equal(io[1], AW_TLS_DONE);
 }
 
-/* Without CRCs, as under TLS they are: payload of more than a few bytes stays in the program's memory. */
-static void attach(struct pair *p)
+static void connect_ends(int fd[2], struct aw_tls *tls[2])
 {
-	struct aw_stream stream = { .large_fpdus = true, .ird = 16, .ord = 16 };
 	struct sockaddr_storage addr;
-	struct aw_tls *tls[2];
-	int listener = tcp_listen(1, &addr), fd[2];
+	int listener = tcp_listen(1, &addr);
 
 	getsockname(listener, (struct sockaddr *)&addr, &(socklen_t){ sizeof(addr) });
 	fd[0] = tcp_connect(&addr);
@@ -106,15 +110,20 @@ static void attach(struct pair *p)
 	for (int i = 0; i < 2; i++)
 		tcp_unblock(fd[i]);
 	shake_hands(fd, tls);
-	for (int i = 1; i >= 0; i--) {
-		struct aw_uqp_socket to = { .fd = fd[i], .tls = tls[i] };
-
-		stream.initiator = i == 0;
-		assert_int_equal(aw_uqp_attach_to(i == 0 ? p->a.qp : p->b.qp, &to, &stream), 0);
-	}
 }
 
-static int setup(void **state)
+/* Without CRCs, as under TLS they are: payload of more than a few bytes stays in the program's memory. */
+static void attach(struct aw_uqp *qp, int fd, struct aw_tls *tls, bool initiator)
+{
+	struct aw_stream stream = {
+		.initiator = initiator, .large_fpdus = true, .ird = 16, .ord = 16
+	};
+	const struct aw_uqp_socket to = { .fd = fd, .tls = tls };
+
+	assert_int_equal(aw_uqp_attach_to(qp, &to, &stream), 0);
+}
+
+static struct pair *make_pair(void)
 {
 	struct pair *p = calloc(1, sizeof(*p));
 
@@ -122,9 +131,45 @@ static int setup(void **state)
 	assert_int_equal(aw_engine_get(), 0);
 	end_make(&p->a, &p->pd, NULL);
 	end_make(&p->b, &p->pd, NULL);
-	attach(p);
+	return p;
+}
+
+static int setup(void **state)
+{
+	struct pair *p = make_pair();
+	struct aw_tls *tls[2];
+	int fd[2];
+
+	connect_ends(fd, tls);
+	attach(p->b.qp, fd[1], tls[1], false);
+	attach(p->a.qp, fd[0], tls[0], true);
 	*state = p;
 	return 0;
+}
+
+/* The other end of a's stream: its records are opened one at a time. */
+static struct aw_tls *peer;
+static int peer_fd;
+
+static int setup_peer(void **state)
+{
+	struct pair *p = make_pair();
+	struct aw_tls *tls[2];
+	int fd[2];
+
+	connect_ends(fd, tls);
+	peer = tls[1];
+	peer_fd = fd[1];
+	attach(p->a.qp, fd[0], tls[0], true);
+	*state = p;
+	return 0;
+}
+
+static int teardown_peer(void **state)
+{
+	aw_tls_free(peer);
+	close(peer_fd);
+	return pair_teardown(state);
 }
 
 static void fill(struct end *e, uint32_t with)
@@ -205,6 +250,91 @@ static void writes__arrive_under_keys_that_change(void **state)
 	atomic_store(&aw_bounds.tls_records_max, 2);
 	move_all(*state);
 	atomic_store(&aw_bounds.tls_records_max, AW_TLS_RECORDS_MAX);
+}
+
+/* The payload of the record's Writes, which are whole. *fpdus: how many there are. */
+static size_t look_into_record(const uint8_t *record, size_t len, size_t *fpdus)
+{
+	size_t at = 0, payload = 0;
+
+	for (*fpdus = 0; at < len; ++*fpdus) {
+		size_t ulpdu = get_be16(record + at);
+
+		at += fpdu_size(ulpdu);
+		payload += ulpdu - DDP_TAGGED_LEN;
+	}
+	assert_int_equal(at, len);
+	return payload;
+}
+
+/* The records of so much payload; of the longest FPDUs each has one, and of short ones many. */
+static void take_records(size_t expected, size_t fpdus_most)
+{
+	static uint8_t record[AW_TLS_RECORD_MAX];
+	size_t payload = 0, most = 0;
+
+	while (payload < expected) {
+		struct pollfd readable = { .fd = peer_fd, .events = POLLIN };
+		size_t fpdus;
+		ssize_t n;
+
+		assert_int_equal(poll(&readable, 1, WAIT_MS), 1);
+		aw_tls_begin_turn(peer);
+		while ((n = aw_tls_recv(peer, record, sizeof(record))) > 0) {
+			payload += look_into_record(record, (size_t)n, &fpdus);
+			if (fpdus > most)
+				most = fpdus;
+		}
+		assert_true(n < 0 && errno == EAGAIN);
+	}
+	assert_int_equal(payload, expected);
+	assert_int_equal(most, fpdus_most);
+}
+
+static void records__have_whole_fpdus(void **state)
+{
+	static const uint32_t lens[] = { 1u << 20, 5, 16365, BUF_OCTETS, 16364, 300000 };
+	struct pair *p = *state;
+	size_t payload = 0;
+
+	aw_uqp_send_begin(p->a.qp);
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		struct aw_swqe *w = aw_uqp_send_slot(p->a.qp);
+
+		assert_non_null(w);
+		*w = (struct aw_swqe){ .op = AW_OP_WRITE,
+				       .len = lens[i],
+				       .sge_count = 1,
+				       .stag = p->b.mr.stag,
+				       .to = (uintptr_t)p->b.buf,
+				       .sge = { end_sge(&p->a, 0, lens[i]) } };
+		aw_uqp_send_commit(p->a.qp);
+		payload += lens[i];
+	}
+	aw_uqp_send_end(p->a.qp);
+	take_records(payload, 2);
+}
+
+static void records__have_many_short_fpdus(void **state)
+{
+	struct pair *p = *state;
+
+	aw_uqp_send_begin(p->a.qp);
+	for (int i = 0; i < SHORT_WRITES; i++) {
+		struct aw_swqe *w = aw_uqp_send_slot(p->a.qp);
+
+		assert_non_null(w);
+		*w = (struct aw_swqe){ .op = AW_OP_WRITE,
+				       .len = SHORT_OCTETS,
+				       .sge_count = 1,
+				       .stag = p->b.mr.stag,
+				       .to = (uintptr_t)p->b.buf,
+				       .sge = { end_sge(&p->a, 0, SHORT_OCTETS) } };
+		aw_uqp_send_commit(p->a.qp);
+	}
+	aw_uqp_send_end(p->a.qp);
+	take_records((size_t)SHORT_WRITES * SHORT_OCTETS,
+		     AW_TLS_RECORD_MAX / fpdu_size(DDP_TAGGED_LEN + SHORT_OCTETS));
 }
 
 /* Memory of which all but the first page goes. */
@@ -323,6 +453,7 @@ static void gone__where_signals_are_blocked(void **state)
 }
 
 #define WITH(test) cmocka_unit_test_setup_teardown(test, setup, pair_teardown)
+#define PEER(test) cmocka_unit_test_setup_teardown(test, setup_peer, teardown_peer)
 
 int main(void)
 {
@@ -330,6 +461,7 @@ int main(void)
 		WITH(writes__arrive_of_any_length),   WITH(writes__arrive_under_keys_that_change),
 		WITH(gone__from_its_first_octet),     WITH(gone__within_a_record),
 		WITH(gone__behind_the_end_of_a_file), WITH(gone__where_signals_are_blocked),
+		PEER(records__have_whole_fpdus),      PEER(records__have_many_short_fpdus),
 	};
 
 	return cmocka_run_group_tests(tests, make_certificate, remove_certificate);

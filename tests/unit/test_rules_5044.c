@@ -119,6 +119,25 @@ static void rules_5044__large_fpdus_of_any_segment(void **state)
 	}
 }
 
+/* A driver whose stream comes in records bounds large FPDUs by these, and no others. */
+static void rules_5044__large_fpdus_of_a_record(void **state)
+{
+	static const uint32_t segments[] = { 536, 1448, 65483 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(segments) / sizeof(segments[0]); i++) {
+		struct aw_stream stream = core_stream(true, segments[i]);
+
+		stream.fpdu_max = 16384;
+		assert_true(fpdu_size(aw_tx_mulpdu(&stream)) <= segments[i]);
+		stream.large_fpdus = true;
+		assert_int_equal(fpdu_size(aw_tx_mulpdu(&stream)), 16384);
+		stream.markers_tx = true;
+		assert_int_equal(aw_tx_mulpdu(&stream),
+				 fpdu_mulpdu(segments[i] < 32768 ? segments[i] : 32768, 1));
+	}
+}
+
 /* Section 4.1: the pad counts for the CRC and for nothing else. */
 static void rules_5044__pad_is_ignored(void **state)
 {
@@ -275,6 +294,7 @@ int main(void)
 		cmocka_unit_test(rules_5044__fpdus_follow_the_segments),
 		cmocka_unit_test(rules_5044__large_fpdus),
 		cmocka_unit_test(rules_5044__large_fpdus_of_any_segment),
+		cmocka_unit_test(rules_5044__large_fpdus_of_a_record),
 		cmocka_unit_test(rules_5044__pad_is_ignored),
 		cmocka_unit_test(rules_5044__markers_where_they_belong),
 		cmocka_unit_test(rules_5044__no_markers_unasked),

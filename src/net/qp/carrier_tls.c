@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The stream over its TCP socket, as records of TLS (net/tls/tls.h). A batch becomes records of up to 16 KiB, which are sealed from where
-// its pieces lie, in the program's memory as well; a piece counts as sent once its records have left. Records are opened into the stage, from
-// which the core places what it has found right: unlike plain TLS's bytes none are copied before they are sealed, and as many once they are
-// opened. A turn gives all that it has opened to the core, so bytes wait in the session
-// only while the core takes none; then EPOLLOUT, which a socket with room has, brings the next turn.
+// The stream over its TCP socket, as records of TLS (net/tls/tls.h). A batch becomes records, which are sealed from where its pieces
+// lie, in the program's memory as well; a piece counts as sent once its records have left. A record has whole FPDUs, since large ones are no
+// longer (aw_stream.fpdu_max). It is opened into the stage, and the core places from there what it has found right, before the next one is
+// opened: so the stage's first 16 KiB stay in the nearest cache, and a receiver moves no rest to the front. Unlike plain TLS's bytes none are
+// copied before they are sealed, and as many once they are opened. A turn gives all that it has opened to the core, so bytes wait in the
+// session only while the core takes none; then EPOLLOUT, which a socket with room has, brings the next turn.
 //
 // The stream's end is the peer's close_notify. A FIN without it counts as a reset, since anybody between the two ends can
 // make one.
@@ -17,6 +18,8 @@
 #include "net/qp/rnr.h"
 #include "net/qp/uqp_sock.h"
 #include "net/tls/tls.h"
+#include "wire/fpdu.h"
+#include "wire/octets.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -24,8 +27,6 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-
-#define FILLS_MAX 16 /* of a stage in a turn: more than a turn's reads bring */
 
 /* A piece in the batch's own arena stays mapped. */
 static bool is_own(const struct aw_uqp *qp, const struct aw_iov *iov) AW_REQUIRES(qp->lock)
@@ -119,10 +120,49 @@ static size_t count_bytes(const struct pieces *at)
 	return len;
 }
 
+/* False: some FPDUs are longer than a record, or begin with a marker. */
+static bool fits_records(const struct aw_qp *core)
+{
+	return fpdu_size(core->mulpdu) <= AW_TLS_RECORD_MAX && !core->stream.markers_tx;
+}
+
+/* The bytes of the next FPDUs, as many as a record has room for; 0: none begins here, since memory was unmapped before. */
+static size_t count_fpdus(struct aw_uqp *qp, struct pieces at) AW_REQUIRES(qp->lock)
+{
+	size_t len = 0;
+
+	while (at.count > 0 && is_own(qp, at.iov) && at.iov->len - at.done >= FPDU_LEN_FIELD) {
+		size_t size = fpdu_size(get_be16((const uint8_t *)at.iov->base + at.done));
+
+		if (size > AW_TLS_RECORD_MAX - len)
+			break;
+		len += size;
+		pass(&at, size);
+	}
+	return len;
+}
+
+/*
+ * The length of the next record, which ends as an FPDU does: the peer places what it has opened, and keeps no rest. 0: so much has no
+ * room behind the records that wait.
+ */
+static size_t choose_len(struct aw_uqp *qp, const struct pieces *at) AW_REQUIRES(qp->lock)
+{
+	size_t bytes = count_bytes(at);
+	size_t whole = fits_records(&qp->core) ? count_fpdus(qp, *at) : 0;
+
+	if (whole == 0 || whole > bytes)
+		return bytes;
+	return whole <= aw_tls_seal_room(qp->tls) ? whole : 0;
+}
+
 /* Makes a record of the next bytes. Returns the bytes; 0: as many records as leave at once wait already; -1: errno says why. */
 static ssize_t seal_next(struct aw_uqp *qp, const struct pieces *at) AW_REQUIRES(qp->lock)
 {
-	ssize_t len, added = (ssize_t)count_bytes(at);
+	ssize_t len, added = (ssize_t)choose_len(qp, at);
+
+	if (added == 0)
+		return 0;
 
 	/* Again, where memory is unmapped: without what lies there. */
 	do {
@@ -189,36 +229,23 @@ static void lose(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	aw_uqp_stream_lost(qp);
 }
 
-/* A record is opened to where it fits as a whole. Where that is nowhere, since the core takes nothing, the rest is filled up. */
-static bool has_place(const struct aw_stage *stage, size_t before)
+/* A peer that sends other records than whole FPDUs has the rest wait in the stage. */
+static void fill(struct aw_uqp *qp, struct aw_stage *stage) AW_REQUIRES(qp->lock)
 {
-	size_t room = stage->size - stage->len;
-
-	return room >= AW_TLS_SEALED_MAX || (room > 0 && stage->len == before);
-}
-
-/* Opens records into the stage. True when another call may find more. */
-static bool fill(struct aw_uqp *qp, struct aw_stage *stage) AW_REQUIRES(qp->lock)
-{
-	size_t before = stage->len;
 	ssize_t n = 1;
 
-	while (has_place(stage, before) &&
-	       (n = aw_tls_recv(qp->tls, stage->buf + stage->len, stage->size - stage->len)) > 0)
+	while (n > 0 && stage->len < stage->size && aw_uqp_may_read(qp)) {
+		n = aw_tls_recv(qp->tls, stage->buf + stage->len, stage->size - stage->len);
+		if (n <= 0)
+			break;
+		aw_probe_receive(qp->qpn, (size_t)n);
 		stage->len += (size_t)n;
-	int err = errno;
-
-	if (stage->len > before) {
-		aw_probe_receive(qp->qpn, stage->len - before);
 		aw_uqp_use(qp, stage);
 	}
-	if (n > 0)
-		return stage->len < stage->size;
 	if (n == 0)
 		aw_uqp_peer_closed(qp, stage->len);
-	else if (err != EAGAIN)
+	else if (n < 0 && errno != EAGAIN)
 		lose(qp);
-	return false;
 }
 
 static void receive(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
@@ -231,8 +258,7 @@ static void receive(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
 	if (aw_qp_has_waiting(&qp->core))
 		aw_uqp_retry_held(qp, stage);
 	aw_tls_begin_turn(qp->tls);
-	for (int i = 0; i < FILLS_MAX && aw_uqp_may_read(qp) && fill(qp, stage); i++)
-		;
+	fill(qp, stage);
 	aw_uqp_leave_stage(qp, stage);
 	/* An answer to the peer's key update: the next turn sends what the socket does not take. */
 	if (aw_tls_has_output(qp->tls) && !aw_tls_flush(qp->tls))

@@ -26,6 +26,7 @@
 #include "net/qp/varied.h"
 #include "net/qp/watched.h"
 #include "net/tls/identity.h"
+#include "net/tls/records.h"
 #include "ring/lock.h"
 
 #include <errno.h>
@@ -130,6 +131,7 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 		qp->posts_drop = qp->reset_seen = qp->tx_blocked = qp->starved = qp->retry_due =
 			qp->starving_told = qp->settled = false;
 	stream->emss = aw_uqp_segment_size(to->fd);
+	stream->fpdu_max = to->tls ? AW_TLS_RECORD_MAX : 0;
 	aw_send_buffer_begin(&qp->send_buffer, to->fd, stream->emss);
 	qp->ending = (struct aw_ending){ 0 };
 	qp->liveness = (struct aw_liveness){ 0 };

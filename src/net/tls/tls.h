@@ -78,6 +78,9 @@ bool aw_tls_seal_add(struct aw_tls *tls, const void *buf, size_t len)
 	__attribute__((warn_unused_result));
 bool aw_tls_seal_finish(struct aw_tls *tls) __attribute__((warn_unused_result));
 
+/* How many bytes the next start would take. */
+size_t aw_tls_seal_room(const struct aw_tls *tls);
+
 /*
  * Returns the bytes of the caller in the records that have left since it was told last; 0: it has been told of all. -1: EAGAIN, and
  * it is told of all of them later; or the session is over.

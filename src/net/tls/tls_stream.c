@@ -216,9 +216,14 @@ static bool update_keys(struct aw_tls *tls)
 	return has_sealed(tls, len > 0);
 }
 
+size_t aw_tls_seal_room(const struct aw_tls *tls)
+{
+	return AW_TLS_SEND_MAX - tls->owed;
+}
+
 ssize_t aw_tls_seal_start(struct aw_tls *tls, size_t len)
 {
-	size_t room = AW_TLS_SEND_MAX - tls->owed;
+	size_t room = aw_tls_seal_room(tls);
 
 	if (tls->err || tls->finished) {
 		errno = tls->err ? tls->err : EPIPE;
