@@ -11,16 +11,17 @@
 #ifndef RECORD_FRAME_H
 #define RECORD_FRAME_H
 
+#include "crypto/message.h"
 #include "record/fpdu.h"
 #include "record/key.h"
 
-#define AW_SEALED_HEAD (AW_TLS_HEAD + AW_FPDU_HEAD)
+#define AW_SEALED_HEAD (AW_AEAD_HEAD + AW_FPDU_HEAD)
 #define AW_SEALED_PAYLOAD_MAX 16360u /* a TLS record has 16384 bytes, type and padding aside */
-#define AW_SEALED_DATA(payload) (AW_SEALED_HEAD + (payload) + 2u + AW_TAG_LEN)
+#define AW_SEALED_DATA(payload) (AW_SEALED_HEAD + (payload) + 2u + AW_AEAD_TAG)
 #define AW_SEALED_MAX AW_SEALED_DATA(AW_SEALED_PAYLOAD_MAX)
 #define AW_SEALED_URGENT (AW_SEALED_DATA(1u) - 1u)
-#define AW_SEALED_UPDATE (AW_TLS_HEAD + 5u + 1u + AW_TAG_LEN)
-#define AW_SEALED_ALERT (AW_TLS_HEAD + 2u + 1u + AW_TAG_LEN)
+#define AW_SEALED_UPDATE (AW_AEAD_HEAD + AW_TLS_UPDATE_LEN + 1u + AW_AEAD_TAG)
+#define AW_SEALED_ALERT (AW_AEAD_HEAD + AW_TLS_ALERT_LEN + 1u + AW_AEAD_TAG)
 
 _Static_assert(AW_SEALED_MAX <= AW_FPDU_MAX, "the buffers of FPDUs have room for TLS records");
 
@@ -40,7 +41,7 @@ struct aw_frame {
 /* How many bytes tell a frame's length. */
 static inline size_t aw_frame_field(const struct aw_record_key *key)
 {
-	return aw_key_is_on(key) ? AW_TLS_HEAD : FPDU_LEN_FIELD;
+	return aw_key_is_on(key) ? AW_AEAD_HEAD : FPDU_LEN_FIELD;
 }
 
 /* Where the payload is in a frame that has been opened. */
@@ -70,7 +71,7 @@ static inline size_t aw_frame_urgent_len(const struct aw_record_key *key)
 	return aw_key_is_on(key) ? AW_SEALED_URGENT : aw_fpdu_len(1);
 }
 
-bool aw_sealed_read(const uint8_t head[AW_TLS_HEAD], struct aw_frame *frame);
+bool aw_sealed_read(const uint8_t head[AW_AEAD_HEAD], struct aw_frame *frame);
 
 /* Reads a frame's length from its first bytes. False: no frame begins so. */
 static inline bool aw_frame_read(const struct aw_record_key *key, const uint8_t *head,

@@ -190,6 +190,14 @@ int aw_record_secure(struct aw_record *record, int fd, const struct aw_record_se
 /* Wipes the keys of a record that is not used any more. */
 void aw_record_forget_keys(struct aw_record *record);
 
+/* The ids of a record's keys; 0: it has none. */
+struct aw_record_key_ids {
+	uint64_t tx, rx;
+};
+struct aw_record_key_ids aw_record_key_ids(const struct aw_record *record);
+/* Wipes what this process has of the keys, whose record others may go on using. */
+void aw_record_leave_keys(struct aw_record_key_ids ids);
+
 /*
  * Returns whether err, a negative errno of a send or receive, is the connection's failure, which the kernel reports once. Others,
  * as EFAULT or ENOMEM, are the call's alone; EPIPE comes again.

@@ -16,7 +16,7 @@
 static bool put_rest(struct aw_record_tx *tx, bool reply, const void *data, size_t len)
 {
 	bool sealed = aw_key_is_on(&tx->key);
-	size_t frame = aw_startup_put(tx->bytes + (sealed ? AW_TLS_HEAD : 0), reply, data, len);
+	size_t frame = aw_startup_put(tx->bytes + (sealed ? AW_AEAD_HEAD : 0), reply, data, len);
 
 	if (sealed)
 		frame = aw_sealed_put_startup(&tx->key, tx->bytes, frame);
@@ -58,8 +58,8 @@ static enum aw_startup judge(struct aw_record_key *key, uint8_t *bytes, size_t h
 	if (!aw_key_is_on(key)) {
 		result = aw_startup_get(bytes, have, reply, used, &data, &len);
 	} else {
-		*used = AW_TLS_HEAD;
-		if (have < AW_TLS_HEAD)
+		*used = AW_AEAD_HEAD;
+		if (have < AW_AEAD_HEAD)
 			return AW_STARTUP_MORE;
 		if (!aw_sealed_startup_len(bytes, used))
 			return AW_STARTUP_WRONG;
@@ -68,7 +68,7 @@ static enum aw_startup judge(struct aw_record_key *key, uint8_t *bytes, size_t h
 		if (*used == AW_SEALED_ALERT ||
 		    !aw_sealed_open_startup(&next, bytes, *used, &content))
 			return AW_STARTUP_WRONG;
-		result = aw_startup_get(bytes + AW_TLS_HEAD, content, reply, &frame, &data, &len);
+		result = aw_startup_get(bytes + AW_AEAD_HEAD, content, reply, &frame, &data, &len);
 		if (result != AW_STARTUP_WHOLE || frame != content ||
 		    !aw_record_calls.is_record(data, len, true))
 			return AW_STARTUP_WRONG;

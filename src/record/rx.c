@@ -93,7 +93,7 @@ static int take_message(struct aw_record_rx *rx, const struct aw_frame *frame,
 			atomic_fetch_add(&rx->asked, 1);
 		return rx->updates++ < AW_KEY_UPDATES_MAX ? 0 : note_fault(rx, AW_E_MPA_FRAME);
 	}
-	rx->notified = message->alert == AW_ALERT_CLOSE_NOTIFY;
+	rx->notified = message->alert == AW_TLS_CLOSE_NOTIFY;
 	if (rx->notified)
 		return -ENODATA;
 	rx->alert = message->alert;
@@ -415,7 +415,7 @@ ssize_t aw_record_hold(struct aw_record *record, int fd)
  */
 static bool is_whole_in_socket(const struct aw_record_key *key, int fd, size_t queued)
 {
-	uint8_t head[AW_TLS_HEAD];
+	uint8_t head[AW_AEAD_HEAD];
 	struct iovec iov = { head, aw_frame_field(key) };
 	struct aw_frame frame;
 

@@ -6,20 +6,10 @@
 #include "record/startup.h"
 
 #include "core/setup_term.h"
+#include "crypto/message.h"
 #include "wire/octets.h"
 #include "wire/rdmap.h"
 
-/* Content types (RFC 8446 5.1), and messages. */
-enum {
-	TYPE_ALERT = 21,
-	TYPE_HANDSHAKE = 22,
-	TYPE_DATA = 23,
-	KEY_UPDATE = 24,
-	LEVEL_WARNING = 1,
-	LEVEL_FATAL = 2,
-};
-
-#define VERSION 0x0303u
 #define COPIED_MAX \
 	1024u /* a payload up to that is copied: one call of the cipher is cheaper than three */
 #define PIECES_MAX 34
@@ -29,61 +19,45 @@ static const struct aw_record_cipher *cipher(void)
 	return aw_record_calls.cipher;
 }
 
-bool aw_key_update(struct aw_record_key *key)
-{
-	if (!cipher()->advance(key) || !cipher()->derive(key))
-		return false;
-	key->seq = 0;
-	key->id++;
-	return true;
-}
-
-static void put_tls_head(uint8_t *to, size_t inner)
-{
-	to[0] = TYPE_DATA;
-	put_be16(to + 1, VERSION);
-	put_be16(to + 3, (uint16_t)(inner + AW_TAG_LEN));
-}
-
 /* Seals inner bytes: type and padding are among them. */
 static size_t seal_pieces(struct aw_record_key *key, uint8_t *to, const struct iovec *pieces,
 			  int count, size_t inner)
 {
-	put_tls_head(to, inner);
-	if (!cipher()->seal(key, to, pieces, count, to + AW_TLS_HEAD))
+	aw_tls_put_head(to, inner);
+	if (!cipher()->seal(key, to, pieces, count, to + AW_AEAD_HEAD))
 		return 0;
 	key->seq++;
-	return AW_TLS_HEAD + inner + AW_TAG_LEN;
+	return AW_AEAD_HEAD + inner + AW_AEAD_TAG;
 }
 
 /* Seals len bytes of content that are in place, and their type behind them. */
 static size_t seal_in_place(struct aw_record_key *key, uint8_t *to, size_t len, uint8_t type)
 {
-	struct iovec piece = { to + AW_TLS_HEAD, len + 1 };
+	struct iovec piece = { to + AW_AEAD_HEAD, len + 1 };
 
-	to[AW_TLS_HEAD + len] = type;
+	to[AW_AEAD_HEAD + len] = type;
 	return seal_pieces(key, to, &piece, 1, len + 1);
 }
 
 /* The same, with a byte of padding. */
 static size_t seal_padded(struct aw_record_key *key, uint8_t *to, size_t len)
 {
-	struct iovec piece = { to + AW_TLS_HEAD, len + 2 };
+	struct iovec piece = { to + AW_AEAD_HEAD, len + 2 };
 
-	to[AW_TLS_HEAD + len] = TYPE_DATA;
-	to[AW_TLS_HEAD + len + 1] = 0;
+	to[AW_AEAD_HEAD + len] = AW_TLS_DATA;
+	to[AW_AEAD_HEAD + len + 1] = 0;
 	return seal_pieces(key, to, &piece, 1, len + 2);
 }
 
 size_t aw_sealed_put(struct aw_record_key *key, uint8_t *to, struct aw_cursor *from, size_t payload,
 		     uint32_t msn)
 {
-	uint8_t end[] = { TYPE_DATA, 0 };
-	struct iovec pieces[PIECES_MAX] = { { to + AW_TLS_HEAD, AW_FPDU_HEAD } };
+	uint8_t end[] = { AW_TLS_DATA, 0 };
+	struct iovec pieces[PIECES_MAX] = { { to + AW_AEAD_HEAD, AW_FPDU_HEAD } };
 	size_t covered = 0;
 	int count = 1;
 
-	aw_fpdu_put_head(to + AW_TLS_HEAD, payload, msn);
+	aw_fpdu_put_head(to + AW_AEAD_HEAD, payload, msn);
 	if (payload > COPIED_MAX) {
 		count += aw_cursor_pieces(from, payload, pieces + 1, PIECES_MAX - 2, &covered);
 		pieces[count] = (struct iovec){ end, sizeof(end) };
@@ -98,9 +72,9 @@ size_t aw_sealed_put(struct aw_record_key *key, uint8_t *to, struct aw_cursor *f
 
 size_t aw_sealed_put_urgent(struct aw_record_key *key, uint8_t *to, uint8_t byte, uint32_t msn)
 {
-	aw_fpdu_put_urgent_head(to + AW_TLS_HEAD, msn);
+	aw_fpdu_put_urgent_head(to + AW_AEAD_HEAD, msn);
 	to[AW_SEALED_HEAD] = byte;
-	return seal_in_place(key, to, AW_FPDU_HEAD + 1, TYPE_DATA);
+	return seal_in_place(key, to, AW_FPDU_HEAD + 1, AW_TLS_DATA);
 }
 
 size_t aw_sealed_put_terminate(struct aw_record_key *key, uint8_t *to, enum aw_error error)
@@ -108,38 +82,35 @@ size_t aw_sealed_put_terminate(struct aw_record_key *key, uint8_t *to, enum aw_e
 	uint8_t fpdu[AW_SETUP_TERM_MAX];
 	size_t len = aw_setup_term(error, false, fpdu) - FPDU_CRC_LEN;
 
-	memcpy(to + AW_TLS_HEAD, fpdu, len);
+	memcpy(to + AW_AEAD_HEAD, fpdu, len);
 	return seal_padded(key, to, len);
 }
 
 size_t aw_sealed_put_alert(struct aw_record_key *key, uint8_t *to, uint8_t alert)
 {
-	to[AW_TLS_HEAD] = alert == AW_ALERT_CLOSE_NOTIFY ? LEVEL_WARNING : LEVEL_FATAL;
-	to[AW_TLS_HEAD + 1] = alert;
-	return seal_in_place(key, to, 2, TYPE_ALERT);
+	aw_tls_put_alert(to + AW_AEAD_HEAD, alert);
+	return seal_in_place(key, to, AW_TLS_ALERT_LEN, AW_TLS_ALERT);
 }
 
 size_t aw_sealed_put_update(struct aw_record_key *key, uint8_t *to)
 {
-	/* A KeyUpdate of one byte: none is asked for in return. */
-	static const uint8_t message[] = { KEY_UPDATE, 0, 0, 1, 0 };
 	size_t len;
 
-	memcpy(to + AW_TLS_HEAD, message, sizeof(message));
-	len = seal_in_place(key, to, sizeof(message), TYPE_HANDSHAKE);
+	aw_tls_put_update(to + AW_AEAD_HEAD);
+	len = seal_in_place(key, to, AW_TLS_UPDATE_LEN, AW_TLS_HANDSHAKE);
 	return len && aw_key_update(key) ? len : 0;
 }
 
 size_t aw_sealed_put_startup(struct aw_record_key *key, uint8_t *to, size_t len)
 {
-	return seal_in_place(key, to, len, TYPE_DATA);
+	return seal_in_place(key, to, len, AW_TLS_DATA);
 }
 
-bool aw_sealed_read(const uint8_t head[AW_TLS_HEAD], struct aw_frame *frame)
+bool aw_sealed_read(const uint8_t head[AW_AEAD_HEAD], struct aw_frame *frame)
 {
-	size_t len = AW_TLS_HEAD + get_be16(head + 3);
+	size_t len = aw_tls_record_len(head);
 
-	if (head[0] != TYPE_DATA || get_be16(head + 1) != VERSION || len > AW_SEALED_MAX)
+	if (!aw_tls_head_is_right(head) || len > AW_SEALED_MAX)
 		return false;
 	if (len == AW_SEALED_ALERT)
 		*frame = (struct aw_frame){ AW_FRAME_ALERT, len, 0 };
@@ -157,7 +128,7 @@ bool aw_sealed_read(const uint8_t head[AW_TLS_HEAD], struct aw_frame *frame)
 /* Opens a record of len bytes where it is. */
 static bool open_record(struct aw_record_key *key, uint8_t *bytes, size_t len)
 {
-	if (!cipher()->open(key, bytes, bytes + AW_TLS_HEAD, len - AW_TLS_HEAD - AW_TAG_LEN))
+	if (!cipher()->open(key, bytes, bytes + AW_AEAD_HEAD, len - AW_AEAD_HEAD - AW_AEAD_TAG))
 		return false;
 	key->seq++;
 	return true;
@@ -166,13 +137,13 @@ static bool open_record(struct aw_record_key *key, uint8_t *bytes, size_t len)
 /* The FPDU's header is right, and its length field and opcode tell what the record's length has told. */
 static enum aw_error judge_fpdu(const uint8_t *bytes, const struct aw_frame *frame, uint32_t msn)
 {
-	const uint8_t *fpdu = bytes + AW_TLS_HEAD, *end = bytes + AW_SEALED_HEAD + frame->payload;
+	const uint8_t *fpdu = bytes + AW_AEAD_HEAD, *end = bytes + AW_SEALED_HEAD + frame->payload;
 	bool is_urgent = frame->kind == AW_FRAME_URGENT;
 	size_t payload;
 	enum aw_error error;
 
-	if (!aw_fpdu_payload(fpdu, &payload) || payload != frame->payload || end[0] != TYPE_DATA ||
-	    (!is_urgent && end[1] != 0))
+	if (!aw_fpdu_payload(fpdu, &payload) || payload != frame->payload ||
+	    end[0] != AW_TLS_DATA || (!is_urgent && end[1] != 0))
 		return AW_E_MPA_FRAME;
 	error = aw_fpdu_judge(fpdu, msn);
 	if (!error && aw_fpdu_is_urgent(fpdu) != is_urgent)
@@ -184,7 +155,7 @@ enum aw_error aw_sealed_open(struct aw_record_key *key, uint8_t *bytes,
 			     const struct aw_frame *frame, uint32_t msn,
 			     struct aw_sealed_message *message)
 {
-	const uint8_t *content = bytes + AW_TLS_HEAD;
+	const uint8_t *content = bytes + AW_AEAD_HEAD;
 
 	if (!open_record(key, bytes, frame->len))
 		return AW_E_MPA_CRC;
@@ -194,13 +165,12 @@ enum aw_error aw_sealed_open(struct aw_record_key *key, uint8_t *bytes,
 	case AW_FRAME_URGENT:
 		return judge_fpdu(bytes, frame, msn);
 	case AW_FRAME_UPDATE:
-		if (content[5] != TYPE_HANDSHAKE || content[0] != KEY_UPDATE ||
-		    get_be16(content + 1) != 0 || content[3] != 1 || content[4] > 1)
+		if (content[AW_TLS_UPDATE_LEN] != AW_TLS_HANDSHAKE ||
+		    !aw_tls_read_update(content, &message->asked))
 			return AW_E_MPA_FRAME;
-		message->asked = content[4];
 		return aw_key_update(key) ? AW_OK : AW_E_MPA_CRC;
 	case AW_FRAME_ALERT:
-		if (content[2] != TYPE_ALERT)
+		if (content[AW_TLS_ALERT_LEN] != AW_TLS_ALERT)
 			return AW_E_MPA_FRAME;
 		message->alert = content[1];
 		return AW_OK;
@@ -208,14 +178,14 @@ enum aw_error aw_sealed_open(struct aw_record_key *key, uint8_t *bytes,
 	return AW_E_MPA_FRAME;
 }
 
-bool aw_sealed_startup_len(const uint8_t head[AW_TLS_HEAD], size_t *len)
+bool aw_sealed_startup_len(const uint8_t head[AW_AEAD_HEAD], size_t *len)
 {
-	*len = AW_TLS_HEAD + get_be16(head + 3);
-	return head[0] == TYPE_DATA && *len >= AW_SEALED_ALERT && *len <= AW_STARTUP_SEALED_MAX;
+	*len = aw_tls_record_len(head);
+	return head[0] == AW_TLS_DATA && *len >= AW_SEALED_ALERT && *len <= AW_STARTUP_SEALED_MAX;
 }
 
 bool aw_sealed_open_startup(struct aw_record_key *key, uint8_t *bytes, size_t len, size_t *content)
 {
-	*content = len - AW_TLS_HEAD - 1 - AW_TAG_LEN;
-	return open_record(key, bytes, len) && bytes[AW_TLS_HEAD + *content] == TYPE_DATA;
+	*content = len - AW_AEAD_HEAD - 1 - AW_AEAD_TAG;
+	return open_record(key, bytes, len) && bytes[AW_AEAD_HEAD + *content] == AW_TLS_DATA;
 }

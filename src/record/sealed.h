@@ -7,14 +7,6 @@
 #include "record/cursor.h"
 #include "record/frame.h"
 
-/* Alerts (RFC 8446 6). */
-enum {
-	AW_ALERT_CLOSE_NOTIFY = 0,
-	AW_ALERT_UNEXPECTED_MESSAGE = 10,
-	AW_ALERT_BAD_RECORD_MAC = 20,
-	AW_ALERT_INTERNAL_ERROR = 80,
-};
-
 /*
  * These write a TLS record to `to`, and return its length; 0: the cipher has failed, and the key must be used no more. Of a payload's
  * bytes, which are where the cursor is, no copy is made but for short ones; the cursor moves.
@@ -27,7 +19,7 @@ size_t aw_sealed_put_terminate(struct aw_record_key *key, uint8_t *to, enum aw_e
 size_t aw_sealed_put_alert(struct aw_record_key *key, uint8_t *to, uint8_t alert);
 /* A KeyUpdate; the key is the next one afterwards. */
 size_t aw_sealed_put_update(struct aw_record_key *key, uint8_t *to);
-/* len bytes that are at to + AW_TLS_HEAD already: a frame of start-up. */
+/* len bytes that are at to + AW_AEAD_HEAD already: a frame of start-up. */
 size_t aw_sealed_put_startup(struct aw_record_key *key, uint8_t *to, size_t len);
 
 /* The content of a TLS record that is no FPDU. */
@@ -37,7 +29,7 @@ struct aw_sealed_message {
 };
 
 /*
- * Opens a whole TLS record where it is. AW_OK: its FPDU, at bytes + AW_TLS_HEAD, is right and has number msn; or it is a
+ * Opens a whole TLS record where it is. AW_OK: its FPDU, at bytes + AW_AEAD_HEAD, is right and has number msn; or it is a
  * KeyUpdate, and the key is the next one; or an alert.
  */
 enum aw_error aw_sealed_open(struct aw_record_key *key, uint8_t *bytes,
@@ -45,8 +37,8 @@ enum aw_error aw_sealed_open(struct aw_record_key *key, uint8_t *bytes,
 			     struct aw_sealed_message *message);
 
 /* Reads the length of a TLS record whose content is a frame of start-up, or an alert in its place. False: it is neither's. */
-bool aw_sealed_startup_len(const uint8_t head[AW_TLS_HEAD], size_t *len);
-/* Opens such a record of len bytes where it is; its content, at bytes + AW_TLS_HEAD, has *content bytes. */
+bool aw_sealed_startup_len(const uint8_t head[AW_AEAD_HEAD], size_t *len);
+/* Opens such a record of len bytes where it is; its content, at bytes + AW_AEAD_HEAD, has *content bytes. */
 bool aw_sealed_open_startup(struct aw_record_key *key, uint8_t *bytes, size_t len, size_t *content);
 
 #endif

@@ -7,14 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-static bool begin_key(struct aw_record_key *key, uint16_t suite, const uint8_t *secret, uint64_t id)
-{
-	key->suite = suite;
-	key->id = id;
-	memcpy(key->secret, secret, aw_suite_hash_len(suite));
-	return aw_record_calls.cipher->derive(key);
-}
-
 int aw_record_secure(struct aw_record *record, int fd, const struct aw_record_secrets *secrets)
 {
 	const uint8_t *sending = secrets->is_client ? secrets->client : secrets->server;
@@ -25,8 +17,10 @@ int aw_record_secure(struct aw_record *record, int fd, const struct aw_record_se
 	aw_record_init(record);
 	if (!aw_record_calls.cipher || !aw_suite_is_known(secrets->suite))
 		return -EOPNOTSUPP;
-	if (!begin_key(&record->tx.key, secrets->suite, sending, id) ||
-	    !begin_key(&record->rx.key, secrets->suite, receiving, id + 1)) {
+	record->tx.key.id = id;
+	record->rx.key.id = id + 1;
+	if (!aw_key_begin(&record->tx.key, secrets->suite, sending) ||
+	    !aw_key_begin(&record->rx.key, secrets->suite, receiving)) {
 		aw_record_forget_keys(record);
 		return -EOPNOTSUPP;
 	}
@@ -36,8 +30,22 @@ int aw_record_secure(struct aw_record *record, int fd, const struct aw_record_se
 	return 0;
 }
 
+struct aw_record_key_ids aw_record_key_ids(const struct aw_record *record)
+{
+	return (struct aw_record_key_ids){ record->tx.key.id, record->rx.key.id };
+}
+
+void aw_record_leave_keys(struct aw_record_key_ids ids)
+{
+	if (ids.tx)
+		aw_record_calls.cipher->forget(ids.tx);
+	if (ids.rx)
+		aw_record_calls.cipher->forget(ids.rx);
+}
+
 void aw_record_forget_keys(struct aw_record *record)
 {
+	aw_record_leave_keys(aw_record_key_ids(record));
 	if (aw_key_is_on(&record->tx.key))
 		explicit_bzero(&record->tx.key, sizeof(record->tx.key));
 	if (aw_key_is_on(&record->rx.key))

@@ -355,11 +355,11 @@ static int seal_last(struct sender *s, bool fails, enum aw_error error)
 
 	aw_intent_seal(tx);
 	if (!fails)
-		len = aw_sealed_put_alert(&tx->key, tx->bytes, AW_ALERT_CLOSE_NOTIFY);
+		len = aw_sealed_put_alert(&tx->key, tx->bytes, AW_TLS_CLOSE_NOTIFY);
 	else if (error == AW_E_MPA_CRC)
-		len = aw_sealed_put_alert(&tx->key, tx->bytes, AW_ALERT_BAD_RECORD_MAC);
+		len = aw_sealed_put_alert(&tx->key, tx->bytes, AW_TLS_BAD_RECORD_MAC);
 	else if (error == AW_E_MPA_FRAME)
-		len = aw_sealed_put_alert(&tx->key, tx->bytes, AW_ALERT_UNEXPECTED_MESSAGE);
+		len = aw_sealed_put_alert(&tx->key, tx->bytes, AW_TLS_UNEXPECTED_MESSAGE);
 	else
 		len = aw_sealed_put_terminate(&tx->key, tx->bytes, error);
 	tx->notifies = true;

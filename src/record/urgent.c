@@ -181,7 +181,7 @@ static bool walk_to_front(const struct aw_record_rx *rx, uint8_t *bytes, size_t 
 	while (len - at != aw_urgent_front(rx)) {
 		bool held = rx->held && at == 0;
 
-		if (len - at < AW_TLS_HEAD || !aw_sealed_read(bytes + at, &frame) ||
+		if (len - at < AW_AEAD_HEAD || !aw_sealed_read(bytes + at, &frame) ||
 		    len - at < frame.len)
 			return false;
 		if (frame.kind == AW_FRAME_UPDATE) {

@@ -206,13 +206,13 @@ static void seal_records(struct aw_record_key key)
 	size_t at = 0;
 
 	while (peer_len - at >= AW_SEALED_ALERT) {
-		uint8_t *head = peer + at, *text = head + AW_TLS_HEAD;
-		size_t len = AW_SEALED_ALERT - AW_TLS_HEAD + get_be16(head + 3) % 999u,
-		       inner = len - AW_TAG_LEN;
+		uint8_t *head = peer + at, *text = head + AW_AEAD_HEAD;
+		size_t len = AW_SEALED_ALERT - AW_AEAD_HEAD + get_be16(head + 3) % 999u,
+		       inner = len - AW_AEAD_TAG;
 		struct iovec piece = { text, inner };
 		bool is_update;
 
-		if (head[0] % 16 == 0 || peer_len - at < AW_TLS_HEAD + len)
+		if (head[0] % 16 == 0 || peer_len - at < AW_AEAD_HEAD + len)
 			return;
 		head[0] = 23;
 		put_be16(head + 1, 0x0303);
@@ -221,7 +221,7 @@ static void seal_records(struct aw_record_key key)
 		FUZZ_CHECK(aw_cipher.seal(&key, head, &piece, 1, text));
 		key.seq++;
 		FUZZ_CHECK(!is_update || aw_key_update(&key));
-		at += AW_TLS_HEAD + len;
+		at += AW_AEAD_HEAD + len;
 	}
 }
 

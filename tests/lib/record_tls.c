@@ -8,7 +8,7 @@
 bool record_tls_is_there(void)
 {
 	const char *why = NULL;
-	bool there = aw_cipher_load(&why);
+	bool there = aw_libcrypto_load(&why);
 
 	if (!there)
 		printf("no TLS here: %s\n", why);

@@ -3,6 +3,7 @@
 #ifndef LIB_RECORD_TLS_H
 #define LIB_RECORD_TLS_H
 
+#include "crypto/libcrypto.h"
 #include "record/record.h"
 #include "xsock/framed/cipher.h"
 

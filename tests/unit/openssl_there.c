@@ -11,6 +11,7 @@
 #include <openssl/x509v3.h>
 
 #include "base/array.h"
+#include "crypto/libcrypto_functions.h"
 #include "net/tls/openssl_functions.h"
 
 #define SAME(result, name, parameters)                                              \
@@ -18,6 +19,7 @@
 						    __typeof__(result) parameters), \
 		       #name);
 AW_OPENSSL_FUNCTIONS(SAME)
+AW_LIBCRYPTO_FUNCTIONS(SAME)
 
 _Static_assert(BIO_TYPE_SOURCE_SINK == 0x0400, "net/tls/tls.c has it so");
 

@@ -59,7 +59,7 @@ static ssize_t fateful_sendmsg(int fd, const struct msghdr *msg, int flags)
 }
 
 /* Seals, and notes the number. */
-static bool noted_seal(const struct aw_record_key *key, const uint8_t head[AW_TLS_HEAD],
+static bool noted_seal(const struct aw_record_key *key, const uint8_t head[AW_AEAD_HEAD],
 		       const struct iovec *pieces, int count, uint8_t *to)
 {
 	int end = key == &shared->records[SERVER].tx.key;
@@ -85,24 +85,19 @@ static bool noted_seal(const struct aw_record_key *key, const uint8_t head[AW_TL
 	return right;
 }
 
-static bool counted_open(const struct aw_record_key *key, const uint8_t head[AW_TLS_HEAD],
+static bool counted_open(const struct aw_record_key *key, const uint8_t head[AW_AEAD_HEAD],
 			 uint8_t *text, size_t len)
 {
 	opened++;
 	return aw_cipher.open(key, head, text, len);
 }
 
-static bool derive(struct aw_record_key *key)
+static void forget(uint64_t id)
 {
-	return aw_cipher.derive(key);
+	aw_cipher.forget(id);
 }
 
-static bool advance(struct aw_record_key *key)
-{
-	return aw_cipher.advance(key);
-}
-
-static const struct aw_record_cipher noted = { derive, advance, noted_seal, counted_open };
+static const struct aw_record_cipher noted = { noted_seal, counted_open, forget };
 
 static bool is_hello(const uint8_t *bytes, size_t len, bool sealed)
 {

@@ -3,13 +3,14 @@
 // to be sealed from where it lies. The certificate is made by the openssl command.
 #define _GNU_SOURCE // memfd_create
 #include "../lib/gone.h"
+#include "../lib/memory_scan.h"
 #include "../lib/tcp.h"
 #include "../lib/uqp_pair.h"
 #include "net/base/bounds.h"
 #include "net/mem/fault.h"
 #include "net/mr/mrtab.h"
 #include "net/progress/engine.h"
-#include "net/tls/tls.h"
+#include "net/tls/tls_impl.h"
 #include "wire/ddp.h"
 #include "wire/fpdu.h"
 #include "wire/octets.h"
@@ -452,6 +453,27 @@ static void gone__where_signals_are_blocked(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
+/* Each end has both, and libcrypto's contexts have a copy. */
+static void free__wipes_the_keys(void **state)
+{
+	struct scan_needle needles[2];
+	struct aw_tls *tls[2];
+	int fd[2];
+
+	(void)state;
+	connect_ends(fd, tls);
+	for (int i = 0; i < 2; i++) {
+		needles[i] = scan_needle_of(tls[i]->records.seals.key.key);
+		assert_true(scan_count(&needles[i]) > 2);
+	}
+	for (int i = 0; i < 2; i++) {
+		aw_tls_free(tls[i]);
+		close(fd[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(scan_count(&needles[i]), 0);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, setup, pair_teardown)
 #define PEER(test) cmocka_unit_test_setup_teardown(test, setup_peer, teardown_peer)
 
@@ -462,6 +484,7 @@ int main(void)
 		WITH(gone__from_its_first_octet),     WITH(gone__within_a_record),
 		WITH(gone__behind_the_end_of_a_file), WITH(gone__where_signals_are_blocked),
 		PEER(records__have_whole_fpdus),      PEER(records__have_many_short_fpdus),
+		cmocka_unit_test(free__wipes_the_keys),
 	};
 
 	return cmocka_run_group_tests(tests, make_certificate, remove_certificate);

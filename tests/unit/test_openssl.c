@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// src/net/tls/openssl.h against OpenSSL's headers: the prototypes as openssl_there.c compiles, the numbers here.
+// src/net/tls/openssl.h and src/crypto/libcrypto.h against OpenSSL's headers: the prototypes as openssl_there.c compiles, the numbers here.
 #include "net/tls/openssl.h"
 
 #include "base/array.h"
@@ -44,6 +44,9 @@ static void load__finds_every_function(void **state)
 	assert_true(aw_openssl_load(&why));
 #define IS_THERE(result, name, parameters) assert_non_null(aw_openssl.name);
 	AW_OPENSSL_FUNCTIONS(IS_THERE)
+#undef IS_THERE
+#define IS_THERE(result, name, parameters) assert_non_null(aw_libcrypto.name);
+	AW_LIBCRYPTO_FUNCTIONS(IS_THERE)
 }
 
 int main(void)

@@ -2,6 +2,7 @@
 // Two records under TLS on the kernel's own TCP: start-up, the stream's end, wrong records, changes of keys, looks.
 #include "record_tls_scene.h"
 
+#include "../lib/memory_scan.h"
 #include "../lib/tcp.h"
 #include "record/sealed.h"
 #include "record/startup.h"
@@ -38,7 +39,7 @@ static void start__waits_for_a_whole_request(void **state)
 	takes = 1; /* of the client's Request; its rest is sent by hand */
 	assert_int_equal(aw_record_initiate(record_of(CLIENT), fds[CLIENT], HELLO, HELLO_LEN), 0);
 	assert_int_equal(record_of(CLIENT)->tx.rest, 0);
-	len = AW_TLS_HEAD + AW_STARTUP_HEAD + HELLO_LEN + 1 + AW_TAG_LEN;
+	len = AW_AEAD_HEAD + AW_STARTUP_HEAD + HELLO_LEN + 1 + AW_AEAD_TAG;
 	tcp_recv(fds[SERVER], request, len);
 	for (size_t i = 0; i < len; i++) {
 		assert_int_equal(aw_record_take_request(record_of(SERVER), fds[SERVER]), -EAGAIN);
@@ -182,7 +183,7 @@ static void send_changed(int end, size_t at)
 
 static void fault__of_a_tag_is_told_by_an_alert(void **state)
 {
-	static const size_t places[] = { AW_TLS_HEAD, AW_SEALED_HEAD + 2, AW_SEALED_DATA(5u) - 1 };
+	static const size_t places[] = { AW_AEAD_HEAD, AW_SEALED_HEAD + 2, AW_SEALED_DATA(5u) - 1 };
 
 	for (size_t i = 0; i < 3; i++) {
 		connect_records(state);
@@ -193,7 +194,7 @@ static void fault__of_a_tag_is_told_by_an_alert(void **state)
 		assert_int_equal(record_of(SERVER)->rx.fault, AW_E_MPA_CRC);
 		aw_record_end(record_of(SERVER), fds[SERVER]);
 		assert_int_equal(receive_on(CLIENT), -ECONNRESET);
-		assert_int_equal(record_of(CLIENT)->rx.alert, AW_ALERT_BAD_RECORD_MAC);
+		assert_int_equal(record_of(CLIENT)->rx.alert, AW_TLS_BAD_RECORD_MAC);
 		assert_int_equal(send_on(SERVER, data, 1), -EPIPE);
 		close_records(state);
 	}
@@ -215,18 +216,18 @@ static void fault__of_an_fpdu_is_told_by_a_terminate(void **state)
 /* Records in clear, of another type, too long, too short. */
 static void fault__of_a_length(void **state)
 {
-	static const uint8_t heads[][AW_TLS_HEAD] = {
+	static const uint8_t heads[][AW_AEAD_HEAD] = {
 		{ 23, 3, 3, 0x40, 0x0f }, { 23, 3, 3, 0, 37 }, { 23, 3, 3, 0, 20 },
 		{ 22, 3, 3, 0, 60 },	  { 23, 3, 1, 0, 60 }, { 0, 22, 0x41, 0x43, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
 		connect_records(state);
-		tcp_send(fds[CLIENT], heads[i], AW_TLS_HEAD);
+		tcp_send(fds[CLIENT], heads[i], AW_AEAD_HEAD);
 		assert_int_equal(receive_on(SERVER), -EPROTO);
 		aw_record_end(record_of(SERVER), fds[SERVER]);
 		assert_int_equal(receive_on(CLIENT), -ECONNRESET);
-		assert_int_equal(record_of(CLIENT)->rx.alert, AW_ALERT_UNEXPECTED_MESSAGE);
+		assert_int_equal(record_of(CLIENT)->rx.alert, AW_TLS_UNEXPECTED_MESSAGE);
 		close_records(state);
 	}
 }
@@ -241,16 +242,16 @@ static void update__comes_before_the_bound(void **state)
 	expect_at(CLIENT, data, 1);
 	for (int i = 0; i < 2 * 3 * 5; i++) {
 		int from = i % 2;
-		struct aw_record_key *key = &record_of(from)->tx.key;
-		uint64_t id = key->id;
+		struct aw_record_key *key = &record_of(from)->tx.key, next = *key;
 
+		assert_true(aw_key_update(&next));
 		key->seq = record_of(!from)->rx.key.seq = AW_KEY_RECORDS_MAX - 1 - left[i / 2 % 5];
 		for (int sends = 0; sends < 8; sends++) {
 			assert_int_equal(send_on(from, data, LARGE), LARGE);
 			expect_at(!from, data, LARGE);
 			assert_true(key->seq < AW_KEY_RECORDS_MAX);
 		}
-		assert_int_equal(key->id, id + 1);
+		assert_memory_equal(key->key, next.key, sizeof(key->key));
 		assert_memory_equal(key->key, record_of(!from)->rx.key.key, sizeof(key->key));
 		assert_int_equal(key->seq, record_of(!from)->rx.key.seq);
 	}
@@ -264,7 +265,7 @@ static void send_update(int end, bool asks)
 	uint8_t bytes[AW_SEALED_UPDATE];
 
 	memcpy(bytes, head, sizeof(head));
-	assert_true(aw_cipher.seal(key, head, &piece, 1, bytes + AW_TLS_HEAD));
+	assert_true(aw_cipher.seal(key, head, &piece, 1, bytes + AW_AEAD_HEAD));
 	assert_true(aw_key_update(key));
 	tcp_send(fds[end], bytes, sizeof(bytes));
 }
@@ -272,24 +273,50 @@ static void send_update(int end, bool asks)
 /* Asked twice, an end changes its key once, in front of what it sends next. */
 static void update__is_answered(void **state)
 {
-	uint64_t id = record_of(SERVER)->tx.key.id;
+	struct aw_record_key *key = &record_of(SERVER)->tx.key, before = *key, next = before;
 
 	(void)state;
+	assert_true(aw_key_update(&next));
 	send_update(CLIENT, true);
 	send_update(CLIENT, true);
 	assert_int_equal(send_on(CLIENT, data, 10), 10);
 	expect_at(SERVER, data, 10);
-	assert_int_equal(record_of(SERVER)->tx.key.id, id);
+	assert_memory_equal(key->key, before.key, sizeof(key->key));
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(send_on(SERVER, data, 10), 10);
-		assert_int_equal(record_of(SERVER)->tx.key.id, id + 1);
+		assert_memory_equal(key->key, next.key, sizeof(key->key));
 		expect_at(CLIENT, data, 10);
 	}
 	send_update(CLIENT, false);
 	assert_int_equal(send_on(CLIENT, data, 10), 10);
 	expect_at(SERVER, data, 10);
 	assert_int_equal(send_on(SERVER, data, 10), 10);
-	assert_int_equal(record_of(SERVER)->tx.key.id, id + 1);
+	assert_memory_equal(key->key, next.key, sizeof(key->key));
+}
+
+/* Of a key that was changed, and of the last one: neither a record nor a cipher's context has it. */
+static void forget_keys__wipes_them(void **state)
+{
+	struct scan_needle first = scan_needle_of(record_of(CLIENT)->tx.key.key), last[4];
+
+	(void)state;
+	assert_int_equal(send_on(CLIENT, data, 10), 10);
+	expect_at(SERVER, data, 10);
+	assert_true(scan_count(&first) > 2);
+	send_update(CLIENT, true);
+	for (int from = 0; from < 2; from++) {
+		assert_int_equal(send_on(from, data, 10), 10);
+		expect_at(!from, data, 10);
+		last[2 * from] = scan_needle_of(record_of(from)->tx.key.key);
+		last[2 * from + 1] = scan_needle_of(record_of(from)->tx.key.secret);
+		assert_true(scan_count(&last[2 * from]) > 2);
+		assert_int_equal(scan_count(&last[2 * from + 1]), 2); /* the records alone */
+	}
+	assert_int_equal(scan_count(&first), 0);
+	for (int end = 0; end < 2; end++)
+		aw_record_forget_keys(record_of(end));
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(scan_count(&last[i]), 0);
 }
 
 static void update__has_a_bound(void **state)
@@ -391,6 +418,7 @@ int main(void)
 		cmocka_unit_test(fault__of_a_length),
 		TLS_TEST(update__comes_before_the_bound),
 		TLS_TEST(update__is_answered),
+		TLS_TEST(forget_keys__wipes_them),
 		TLS_TEST(update__has_a_bound),
 		TLS_TEST(looks__take_nothing),
 		TLS_TEST(urgent__is_an_fpdu_of_its_own),

@@ -65,7 +65,7 @@ static void killed__while_it_sends_goes_on(void **state)
 {
 	static const size_t lens[] = { 1, 100, AW_SEALED_PAYLOAD_MAX,
 				       3 * AW_SEALED_PAYLOAD_MAX + 5 };
-	static const size_t taken[] = { 0, 1, AW_TLS_HEAD, 40 };
+	static const size_t taken[] = { 0, 1, AW_AEAD_HEAD, 40 };
 
 	(void)state;
 	for (int i = 0; i < 2 * 2 * 4 * 4; i++) {

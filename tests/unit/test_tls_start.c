@@ -167,9 +167,9 @@ static void step__leaves_the_first_record_to_the_program(void **state)
 		assert_int_equal(secrets[end].is_client, end == 0);
 	}
 	assert_int_equal(secrets[0].suite, secrets[1].suite);
-	assert_memory_equal(secrets[0].client, secrets[1].client, AW_SECRET_MAX);
-	assert_memory_equal(secrets[0].server, secrets[1].server, AW_SECRET_MAX);
-	assert_memory_not_equal(secrets[0].client, secrets[0].server, AW_SECRET_MAX);
+	assert_memory_equal(secrets[0].client, secrets[1].client, AW_TLS_SECRET_MAX);
+	assert_memory_equal(secrets[0].server, secrets[1].server, AW_TLS_SECRET_MAX);
+	assert_memory_not_equal(secrets[0].client, secrets[0].server, AW_TLS_SECRET_MAX);
 	close_pair(fds);
 }
 

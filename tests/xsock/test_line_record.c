@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "crypto/libcrypto.h"
 #include "xsock/framed/cipher.h"
 
 #define PATIENCE_MS 20000
@@ -232,7 +233,7 @@ static void tls__is_the_slots(void **state)
 	struct iovec iov = { (void *)"to", 2 }, back = { (void *)"fro", 3 },
 		     room = { bytes, sizeof(bytes) };
 
-	if (!aw_cipher_load(NULL)) {
+	if (!aw_libcrypto_load(NULL)) {
 		free(peer);
 		skip();
 	}

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// OpenSSL 3, which is loaded only where TLS is asked for: the library goes on needing libc alone, and building it needs
-// no header of OpenSSL's. The prototypes and numbers here are those that OpenSSL keeps within its major version 3;
-// tests/unit/test_openssl.c compares them with its headers.
+// OpenSSL 3's libssl, and what else of libcrypto a handshake needs: as crypto/libcrypto.h has it for the records.
 #ifndef NET_TLS_OPENSSL_H
 #define NET_TLS_OPENSSL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "crypto/libcrypto.h"
 
 #define AW_OPENSSL_LIBRARY "libssl.so.3"
 #define AW_OPENSSL_REASON(error) ((int)((error)&0x7fffff)) /* ERR_GET_REASON of openssl/err.h */
 #define AW_OPENSSL_SSL_ERROR(reason) \
 	(20ul << 23 | (unsigned long)(reason)) /* ERR_PACK, of ERR_LIB_SSL */
 
-/* OpenSSL's structs, of which only pointers are known here. */
 typedef struct ssl_st SSL;
 typedef struct ssl_ctx_st SSL_CTX;
 typedef struct ssl_method_st SSL_METHOD;
@@ -27,12 +22,7 @@ typedef struct x509_st X509;
 typedef struct x509_store_ctx_st X509_STORE_CTX;
 typedef struct X509_name_st X509_NAME;
 typedef struct X509_VERIFY_PARAM_st X509_VERIFY_PARAM;
-typedef struct ossl_init_settings_st OPENSSL_INIT_SETTINGS;
 typedef struct crypto_ex_data_st CRYPTO_EX_DATA;
-typedef struct evp_cipher_st EVP_CIPHER;
-typedef struct evp_cipher_ctx_st EVP_CIPHER_CTX;
-typedef struct evp_md_st EVP_MD;
-typedef struct engine_st ENGINE;
 typedef void CRYPTO_EX_new(void *parent, void *ptr, CRYPTO_EX_DATA *data, int index, long argl,
 			   void *argp);
 typedef void CRYPTO_EX_free(void *parent, void *ptr, CRYPTO_EX_DATA *data, int index, long argl,
@@ -77,31 +67,22 @@ enum {
 	TLSEXT_NAMETYPE_host_name = 0,
 	TLSEXT_TYPE_application_layer_protocol_negotiation = 16,
 	CRYPTO_EX_INDEX_SSL = 0,
-	OPENSSL_INIT_NO_ATEXIT = 0x00080000,
 	BIO_FLAGS_READ = 0x01,
 	BIO_FLAGS_WRITE = 0x02,
 	BIO_FLAGS_RWS = 0x07,
 	BIO_FLAGS_SHOULD_RETRY = 0x08,
 	BIO_CTRL_EOF = 2,
 	BIO_CTRL_FLUSH = 11,
-	EVP_CTRL_AEAD_GET_TAG = 0x10,
-	EVP_CTRL_AEAD_SET_TAG = 0x11,
 	X509_CHECK_FLAG_NEVER_CHECK_SUBJECT = 0x20,
 	X509_CHECK_FLAG_SINGLE_LABEL_SUBDOMAINS = 0x10,
 	X509_V_OK = 0,
 	X509_V_ERR_HOSTNAME_MISMATCH = 62,
 };
 
-#define AW_OPENSSL_MEMBER(result, name, parameters) result(*name) parameters;
-
 /* Fixed once loaded. */
 struct aw_openssl {
-	AW_OPENSSL_FUNCTIONS(AW_OPENSSL_MEMBER)
+	AW_OPENSSL_FUNCTIONS(AW_LIBCRYPTO_MEMBER)
 };
-
-/* dlopen(3). A library that has a dlopen of its own puts libc's here before the first call. */
-typedef void *aw_openssl_open_fn(const char *file, int flags);
-extern aw_openssl_open_fn *aw_openssl_open;
 
 /* Valid once aw_openssl_load has succeeded. */
 extern struct aw_openssl aw_openssl;
@@ -112,7 +93,7 @@ extern struct aw_openssl aw_openssl;
  */
 bool aw_openssl_is_alive(void);
 
-/* True when OpenSSL is loaded. False: *why says what is missing, for the process's life. The caller serializes the calls. */
+/* True when libssl and libcrypto are loaded. False: *why says what is missing, for the process's life. The caller serializes the calls. */
 bool aw_openssl_load(const char **why) __attribute__((warn_unused_result));
 
 #endif

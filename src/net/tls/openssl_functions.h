@@ -107,18 +107,6 @@ typedef long aw_bio_ctrl_fn(BIO *bio, int cmd, long num, void *ptr);
 	F(void, BIO_set_init, (BIO *bio, int init)) \
 	F(void, BIO_set_flags, (BIO *bio, int flags)) \
 	F(void, BIO_clear_flags, (BIO *bio, int flags)) \
-	F(EVP_CIPHER_CTX *, EVP_CIPHER_CTX_new, (void)) \
-	F(void, EVP_CIPHER_CTX_free, (EVP_CIPHER_CTX *ctx)) \
-	F(int, EVP_CIPHER_CTX_ctrl, (EVP_CIPHER_CTX *ctx, int type, int arg, void *ptr)) \
-	F(int, EVP_CipherInit_ex, (EVP_CIPHER_CTX *ctx, const EVP_CIPHER *cipher, ENGINE *engine, const unsigned char *key, const unsigned char *iv, int enc)) \
-	F(int, EVP_CipherUpdate, (EVP_CIPHER_CTX *ctx, unsigned char *out, int *out_len, const unsigned char *in, int in_len)) \
-	F(int, EVP_CipherFinal_ex, (EVP_CIPHER_CTX *ctx, unsigned char *out, int *out_len)) \
-	F(const EVP_CIPHER *, EVP_aes_128_gcm, (void)) \
-	F(const EVP_CIPHER *, EVP_aes_256_gcm, (void)) \
-	F(const EVP_CIPHER *, EVP_chacha20_poly1305, (void)) \
-	F(const EVP_MD *, EVP_sha256, (void)) \
-	F(const EVP_MD *, EVP_sha384, (void)) \
-	F(unsigned char *, HMAC, (const EVP_MD *hash, const void *key, int key_len, const unsigned char *from, size_t len, unsigned char *to, unsigned int *to_len)) \
 	F(void, ERR_clear_error, (void)) \
 	F(unsigned long, ERR_peek_error, (void)) \
 	F(const char *, ERR_reason_error_string, (unsigned long error))

@@ -5,25 +5,6 @@
 #include <string.h>
 
 #define INNER_MAX (AW_TLS_RECORD_MAX + 1) /* bytes of content, type and padding */
-#define MESSAGE_HEAD 4u
-
-/* RFC 8446 6. */
-enum {
-	UNEXPECTED_MESSAGE = 10,
-	BAD_RECORD_MAC = 20,
-	RECORD_OVERFLOW = 22,
-	ILLEGAL_PARAMETER = 47,
-	INTERNAL_ERROR = 80,
-	USER_CANCELED = 90,
-	LEVEL_WARNING = 1,
-	LEVEL_FATAL = 2,
-};
-
-/* RFC 8446 4. */
-enum {
-	NEW_SESSION_TICKET = 4,
-	KEY_UPDATE = 24,
-};
 
 static bool fail(struct aw_tls_records *records, uint8_t alert, const char *fault)
 {
@@ -41,7 +22,7 @@ bool aw_tls_records_begin(struct aw_tls_records *records, uint16_t suite,
 	records->is_client = is_client;
 	if (!aw_aead_begin(&records->seals, suite, own, true))
 		return false;
-	records->seals.number = sealed;
+	records->seals.key.seq = sealed;
 	if (aw_aead_begin(&records->opens, suite, peers, false))
 		return true;
 	aw_tls_records_end(records);
@@ -56,19 +37,16 @@ void aw_tls_records_end(struct aw_tls_records *records)
 
 static bool cipher_failed(struct aw_tls_records *records)
 {
-	return fail(records, INTERNAL_ERROR, "OpenSSL cannot encrypt: is memory out?");
+	return fail(records, AW_TLS_INTERNAL_ERROR, "OpenSSL cannot encrypt: is memory out?");
 }
 
 bool aw_tls_records_start(struct aw_tls_records *records, uint8_t *to, size_t len)
 {
-	size_t sealed = len + 1 + AW_AEAD_TAG;
-	const uint8_t head[] = { AW_TLS_DATA, 3, 3, (uint8_t)(sealed >> 8), (uint8_t)sealed };
-
 	assert(len <= AW_TLS_RECORD_MAX);
-	memcpy(to, head, sizeof(head));
+	aw_tls_put_head(to, len + 1);
 	records->at = to + AW_AEAD_HEAD;
 	records->left = len;
-	return aw_aead_start(&records->seals, head) || cipher_failed(records);
+	return aw_aead_start(&records->seals, to) || cipher_failed(records);
 }
 
 bool aw_tls_records_add(struct aw_tls_records *records, const uint8_t *from, size_t len)
@@ -103,10 +81,11 @@ static size_t put(struct aw_tls_records *records, uint8_t *to, enum aw_tls_conte
 
 size_t aw_tls_records_put_update(struct aw_tls_records *records, uint8_t *to)
 {
-	/* A KeyUpdate of one byte: none is asked for in return. */
-	static const uint8_t message[] = { KEY_UPDATE, 0, 0, 1, 0 };
-	size_t len = put(records, to, AW_TLS_HANDSHAKE, message, sizeof(message));
+	uint8_t message[AW_TLS_UPDATE_LEN];
+	size_t len;
 
+	aw_tls_put_update(message);
+	len = put(records, to, AW_TLS_HANDSHAKE, message, sizeof(message));
 	if (len == 0)
 		return 0;
 	records->owes_update = false;
@@ -115,25 +94,24 @@ size_t aw_tls_records_put_update(struct aw_tls_records *records, uint8_t *to)
 
 size_t aw_tls_records_put_alert(struct aw_tls_records *records, uint8_t *to, uint8_t alert)
 {
-	const uint8_t content[] = { alert == AW_TLS_CLOSE_NOTIFY ? LEVEL_WARNING : LEVEL_FATAL,
-				    alert };
+	uint8_t content[AW_TLS_ALERT_LEN];
 
+	aw_tls_put_alert(content, alert);
 	return put(records, to, AW_TLS_ALERT, content, sizeof(content));
 }
 
-/* Behind the handshake every record is of this type to the outside, an alert as well. */
 bool aw_tls_records_size(struct aw_tls_records *records, const uint8_t head[AW_AEAD_HEAD],
 			 size_t *size)
 {
-	size_t len = (size_t)head[3] << 8 | head[4];
+	size_t len = aw_tls_record_len(head);
 
-	if (head[0] != AW_TLS_DATA || head[1] != 3 || head[2] != 3)
-		return fail(records, UNEXPECTED_MESSAGE, "unexpected record in the clear");
-	if (len > AW_TLS_SEALED_MAX - AW_AEAD_HEAD)
-		return fail(records, RECORD_OVERFLOW, "record too long");
-	if (len <= AW_AEAD_TAG)
-		return fail(records, BAD_RECORD_MAC, "record too short");
-	*size = AW_AEAD_HEAD + len;
+	if (!aw_tls_head_is_right(head))
+		return fail(records, AW_TLS_UNEXPECTED_MESSAGE, "unexpected record in the clear");
+	if (len > AW_TLS_SEALED_MAX)
+		return fail(records, AW_TLS_RECORD_OVERFLOW, "record too long");
+	if (len <= AW_AEAD_HEAD + AW_AEAD_TAG)
+		return fail(records, AW_TLS_BAD_RECORD_MAC, "record too short");
+	*size = len;
 	return true;
 }
 
@@ -159,33 +137,30 @@ static bool is_ticket(const uint8_t *body, size_t len)
 static bool take_message(struct aw_tls_records *records, const uint8_t *body, size_t len,
 			 bool is_last)
 {
-	if (records->message[0] == NEW_SESSION_TICKET) {
+	bool asked;
+
+	if (records->message[0] == AW_TLS_NEW_SESSION_TICKET) {
 		if (body && !is_ticket(body, len))
 			return fail(records, AW_TLS_DECODE_ERROR, "a ticket that is none");
 		return true;
 	}
 	/* A KeyUpdate: whatever is behind it is under other keys. */
 	if (!is_last)
-		return fail(records, UNEXPECTED_MESSAGE, "bytes behind a key update");
-	if (len != 1 || records->message[MESSAGE_HEAD] > 1)
-		return fail(records, ILLEGAL_PARAMETER, "bad key update");
-	records->owes_update |= records->message[MESSAGE_HEAD];
+		return fail(records, AW_TLS_UNEXPECTED_MESSAGE, "bytes behind a key update");
+	if (!aw_tls_read_update(records->message, &asked))
+		return fail(records, AW_TLS_ILLEGAL_PARAMETER, "bad key update");
+	records->owes_update |= asked;
 	return aw_aead_renew(&records->opens) || cipher_failed(records);
 }
 
 /* A message begins: a peer that sends others wants what was not agreed on. */
 static bool judge_message(struct aw_tls_records *records)
 {
-	bool is_known = records->message[0] == KEY_UPDATE ||
-			(records->message[0] == NEW_SESSION_TICKET && records->is_client);
+	bool is_known = records->message[0] == AW_TLS_KEY_UPDATE ||
+			(records->message[0] == AW_TLS_NEW_SESSION_TICKET && records->is_client);
 
-	return is_known || fail(records, UNEXPECTED_MESSAGE, "unexpected message of the handshake");
-}
-
-static size_t message_size(const struct aw_tls_records *records)
-{
-	return (size_t)records->message[1] << 16 | (size_t)records->message[2] << 8 |
-	       records->message[3];
+	return is_known ||
+	       fail(records, AW_TLS_UNEXPECTED_MESSAGE, "unexpected message of the handshake");
 }
 
 /* Keeps the next bytes of the message's head, and the first of its body. Returns how many those were. */
@@ -193,7 +168,7 @@ static size_t keep_message(struct aw_tls_records *records, const uint8_t *from, 
 {
 	size_t kept = 0;
 
-	while (kept < len && records->message_len < MESSAGE_HEAD)
+	while (kept < len && records->message_len < AW_TLS_MESSAGE_HEAD)
 		records->message[records->message_len++] = from[kept++];
 	return kept;
 }
@@ -202,31 +177,31 @@ static size_t keep_message(struct aw_tls_records *records, const uint8_t *from, 
 static enum aw_tls_opened take_messages(struct aw_tls_records *records, const uint8_t *from,
 					size_t len)
 {
-	bool has_update = records->message_len > 0 && records->message[0] == KEY_UPDATE;
+	bool has_update = records->message_len > 0 && records->message[0] == AW_TLS_KEY_UPDATE;
 
 	while (len > 0) {
 		size_t kept, part;
 
-		if (records->message_len < MESSAGE_HEAD) {
+		if (records->message_len < AW_TLS_MESSAGE_HEAD) {
 			kept = keep_message(records, from, len);
 			from += kept;
 			len -= kept;
-			has_update |= records->message[0] == KEY_UPDATE;
+			has_update |= records->message[0] == AW_TLS_KEY_UPDATE;
 			if (!judge_message(records))
 				return AW_TLS_OPENED_FAULT;
-			if (records->message_len < MESSAGE_HEAD)
+			if (records->message_len < AW_TLS_MESSAGE_HEAD)
 				break;
-			records->message_left = (uint32_t)message_size(records);
+			records->message_left = (uint32_t)aw_tls_message_len(records->message);
 		}
 		part = len < records->message_left ? len : records->message_left;
-		if (records->message_left == message_size(records) && part > 0)
-			records->message[MESSAGE_HEAD] = *from;
-		records->was_cut |= part < message_size(records);
+		if (records->message_left == aw_tls_message_len(records->message) && part > 0)
+			records->message[AW_TLS_MESSAGE_HEAD] = *from;
+		records->was_cut |= part < aw_tls_message_len(records->message);
 		records->message_left -= (uint32_t)part;
 		if (records->message_left > 0)
 			break;
-		if (!take_message(records, records->was_cut ? NULL : from, message_size(records),
-				  part == len))
+		if (!take_message(records, records->was_cut ? NULL : from,
+				  aw_tls_message_len(records->message), part == len))
 			return AW_TLS_OPENED_FAULT;
 		from += part;
 		len -= part;
@@ -246,16 +221,16 @@ static enum aw_tls_opened take_alert(struct aw_tls_records *records, const uint8
 				     size_t len)
 {
 	if (len != 2)
-		return refuse(records, UNEXPECTED_MESSAGE, "an alert of another length");
+		return refuse(records, AW_TLS_UNEXPECTED_MESSAGE, "an alert of another length");
 	if (content[1] == AW_TLS_CLOSE_NOTIFY)
 		return AW_TLS_OPENED_CLOSE;
 	/* RFC 8446 6: all others are fatal, whatever their level says. */
-	if (content[1] != USER_CANCELED) {
+	if (content[1] != AW_TLS_USER_CANCELED) {
 		records->ended_by_peer = true;
 		return refuse(records, content[1], "alert");
 	}
 	if (records->warnings++ == AW_TLS_WARNINGS_MAX)
-		return refuse(records, UNEXPECTED_MESSAGE, "too many warn alerts");
+		return refuse(records, AW_TLS_UNEXPECTED_MESSAGE, "too many warn alerts");
 	return AW_TLS_OPENED_OTHER;
 }
 
@@ -266,7 +241,7 @@ static enum aw_tls_opened take_data(struct aw_tls_records *records, size_t len)
 		return AW_TLS_OPENED_DATA;
 	}
 	if (records->empty++ == AW_TLS_EMPTY_MAX)
-		return refuse(records, UNEXPECTED_MESSAGE, "record too small");
+		return refuse(records, AW_TLS_UNEXPECTED_MESSAGE, "record too small");
 	return AW_TLS_OPENED_OTHER;
 }
 
@@ -278,7 +253,7 @@ static enum aw_tls_opened take_content(struct aw_tls_records *records, uint8_t t
 	if (type != AW_TLS_ALERT && len > 0)
 		records->warnings = 0;
 	if (in_message && type != AW_TLS_HANDSHAKE)
-		return refuse(records, UNEXPECTED_MESSAGE,
+		return refuse(records, AW_TLS_UNEXPECTED_MESSAGE,
 			      "other bytes within a message of the handshake");
 	switch (type) {
 	case AW_TLS_DATA:
@@ -288,9 +263,9 @@ static enum aw_tls_opened take_content(struct aw_tls_records *records, uint8_t t
 	case AW_TLS_HANDSHAKE:
 		if (len > 0)
 			return take_messages(records, content, len);
-		return refuse(records, UNEXPECTED_MESSAGE, "a message of no bytes");
+		return refuse(records, AW_TLS_UNEXPECTED_MESSAGE, "a message of no bytes");
 	default:
-		return refuse(records, UNEXPECTED_MESSAGE, "unexpected record");
+		return refuse(records, AW_TLS_UNEXPECTED_MESSAGE, "unexpected record");
 	}
 }
 
@@ -303,13 +278,14 @@ enum aw_tls_opened aw_tls_records_open(struct aw_tls_records *records, const uin
 	if (!aw_aead_start(&records->opens, record) ||
 	    !aw_aead_pass(&records->opens, to, text, inner) ||
 	    !aw_aead_open(&records->opens, text + inner))
-		return refuse(records, BAD_RECORD_MAC, "decryption failed or bad record mac");
+		return refuse(records, AW_TLS_BAD_RECORD_MAC,
+			      "decryption failed or bad record mac");
 	if (inner > INNER_MAX)
-		return refuse(records, RECORD_OVERFLOW, "record too long");
+		return refuse(records, AW_TLS_RECORD_OVERFLOW, "record too long");
 	while (inner > 0 && to[inner - 1] == 0)
 		inner--;
 	if (inner == 0)
-		return refuse(records, UNEXPECTED_MESSAGE, "a record of padding alone");
+		return refuse(records, AW_TLS_UNEXPECTED_MESSAGE, "a record of padding alone");
 	*len = inner - 1;
 	return take_content(records, to[inner - 1], to, inner - 1);
 }

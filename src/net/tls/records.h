@@ -8,7 +8,9 @@
 #ifndef NET_TLS_RECORDS_H
 #define NET_TLS_RECORDS_H
 
-#include "net/tls/aead.h"
+#include "crypto/aead.h"
+#include "crypto/message.h"
+#include "net/tls/secrets.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,18 +20,6 @@
 #define AW_TLS_SEALED_EXTRA \
 	(AW_AEAD_HEAD + 1u + AW_AEAD_TAG) /* by which a record of ours is longer */
 #define AW_TLS_SEALED_MAX (AW_AEAD_HEAD + AW_TLS_RECORD_MAX + 256u) /* of a peer's (RFC 8446 5.2) */
-
-enum aw_tls_content {
-	AW_TLS_ALERT = 21,
-	AW_TLS_HANDSHAKE = 22,
-	AW_TLS_DATA = 23,
-};
-
-/* Alerts (RFC 8446 6) that callers give. */
-enum {
-	AW_TLS_CLOSE_NOTIFY = 0,
-	AW_TLS_DECODE_ERROR = 50,
-};
 
 /* How many of these a peer may send without a byte of data between (OpenSSL's bounds). */
 #define AW_TLS_EMPTY_MAX 32u
@@ -44,7 +34,7 @@ struct aw_tls_records {
 
 	uint32_t empty, warnings;
 	/* A message of the handshake that has come in part: its first bytes, and how many are missing. */
-	uint8_t message[5];
+	uint8_t message[AW_TLS_UPDATE_LEN];
 	uint32_t message_len, message_left;
 	bool was_cut; /* it began in an earlier record */
 	bool owes_update; /* the peer has asked for a KeyUpdate */

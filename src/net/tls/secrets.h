@@ -4,12 +4,11 @@
 #ifndef NET_TLS_SECRETS_H
 #define NET_TLS_SECRETS_H
 
+#include "crypto/key.h"
 #include "net/tls/openssl.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#define AW_TLS_SECRET_MAX 48 /* bytes: a SHA-384 hash */
 
 struct aw_tls_secrets {
 	uint8_t len; /* of each: that of the cipher suite's hash */

@@ -235,7 +235,7 @@ static uint64_t count_tickets(const struct aw_tls *tls)
 
 	for (size_t at = tls->tickets_at; tls->accepts && at + AW_AEAD_HEAD <= tls->out_len;
 	     count++)
-		at += AW_AEAD_HEAD + ((size_t)tls->out[at + 3] << 8 | tls->out[at + 4]);
+		at += aw_tls_record_len(tls->out + at);
 	return count;
 }
 
@@ -243,12 +243,12 @@ static uint64_t count_tickets(const struct aw_tls *tls)
 static bool begin_records(struct aw_tls *tls)
 {
 	uint16_t suite = o->SSL_CIPHER_get_protocol_id(o->SSL_get_current_cipher(tls->ssl));
-	bool begun = aw_aead_knows(suite) && tls->secrets.client_is_known &&
+	bool begun = aw_suite_is_known(suite) && tls->secrets.client_is_known &&
 		     tls->secrets.server_is_known &&
 		     aw_tls_records_begin(&tls->records, suite, &tls->secrets, !tls->accepts,
 					  count_tickets(tls));
 
-	if (!aw_aead_knows(suite))
+	if (!aw_suite_is_known(suite))
 		tls->records.fault =
 			"a cipher suite of openssl.cnf that is not known here: allow one with GCM or "
 			"ChaCha20-Poly1305 there";

@@ -165,10 +165,8 @@ bool aw_tls_has_output(const struct aw_tls *tls)
 bool aw_tls_has_input(const struct aw_tls *tls)
 {
 	size_t waiting = aw_tls_waiting(tls);
-	const uint8_t *head;
 
 	if (tls->err || tls->closed || tls->rest_len > 0 || waiting < AW_AEAD_HEAD)
 		return !tls->err && tls->rest_len > 0;
-	head = tls->in + tls->in_used;
-	return waiting >= AW_AEAD_HEAD + ((size_t)head[3] << 8 | head[4]);
+	return waiting >= aw_tls_record_len(tls->in + tls->in_used);
 }

@@ -209,7 +209,7 @@ static bool update_keys(struct aw_tls *tls)
 	uint32_t most = atomic_load_explicit(&aw_bounds.tls_records_max, memory_order_relaxed);
 	size_t len;
 
-	if (tls->records.seals.number < most && !tls->records.owes_update)
+	if (tls->records.seals.key.seq < most && !tls->records.owes_update)
 		return true;
 	len = aw_tls_records_put_update(&tls->records, tls->out + tls->out_len);
 	tls->out_len += len;

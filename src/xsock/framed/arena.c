@@ -169,17 +169,21 @@ uint64_t aw_arena_ino(const struct aw_slot *slot)
 	return entry ? atomic_load(&entry->ino) : 0;
 }
 
-static void give_up_claim(unsigned number)
+/* Returns whether it was the process's last one of this slot. */
+static bool give_up_claim(unsigned number)
 {
 	struct flock lock = aw_entry_lock(number, F_UNLCK);
 	struct aw_quiet before;
+	bool is_last;
 
 	aw_quiet_begin(&before);
 	pthread_mutex_lock(&claims_lock);
-	if (atomic_fetch_sub(&claims[number], 1) == 1)
+	is_last = atomic_fetch_sub(&claims[number], 1) == 1;
+	if (is_last)
 		(void)aw_libc()->fcntl(arena_fd, F_SETLK, &lock);
 	pthread_mutex_unlock(&claims_lock);
 	aw_quiet_end(&before);
+	return is_last;
 }
 
 static struct aw_slot *slot_init(unsigned number, uint64_t ino)
@@ -206,7 +210,7 @@ static struct aw_slot *slot_init(unsigned number, uint64_t ino)
 	atomic_store(&arena->entries[number].ino, ino);
 	is_claimed = aw_arena_claim(slot);
 	if (!is_claimed)
-		give_up_claim(number);
+		(void)give_up_claim(number);
 	atomic_fetch_sub(&arena->entries[number].word, AW_ENTRY_FRESH + !is_claimed);
 	return is_claimed ? slot : NULL;
 }
@@ -383,23 +387,29 @@ void aw_arena_unexpect(struct aw_slot *slot)
 void aw_arena_leave(struct aw_slot *slot)
 {
 	unsigned number = aw_arena_number(slot);
+	struct aw_record_key_ids ids;
 
 	if (number == AW_ARENA_SLOTS)
 		return;
+	/* Once the hold is given up, the slot may be another connection's. */
+	ids = aw_record_key_ids(&slot->record);
 	aw_arena_unshare(slot);
-	give_up_claim(number);
+	if (give_up_claim(number))
+		aw_record_leave_keys(ids);
 }
 
 bool aw_arena_leave_to_others(struct aw_slot *slot)
 {
 	struct aw_arena_entry *entry = entry_of(slot);
+	struct aw_record_key_ids ids = aw_record_key_ids(&slot->record);
 	uint64_t word = entry ? atomic_load(&entry->word) : 0;
 
 	do {
 		if ((word & AW_ENTRY_HOLDERS) <= 1)
 			return false;
 	} while (!atomic_compare_exchange_weak(&entry->word, &word, word - 1));
-	give_up_claim(aw_arena_number(slot));
+	if (give_up_claim(aw_arena_number(slot)))
+		aw_record_leave_keys(ids);
 	return true;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/ioctl.h>
 
+#include "crypto/libcrypto.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/cipher.h"
 #include "xsock/stream/msg.h"
@@ -82,7 +83,7 @@ int aw_slot_lock(struct aw_slot *slot, pthread_mutex_t *lock, int fd, const stru
 	}
 	if (__builtin_expect(atomic_load_explicit(&slot->broken, memory_order_relaxed), 0))
 		err = ECONNRESET;
-	else if (aw_key_is_on(&slot->record.tx.key) && !aw_cipher_load(NULL))
+	else if (aw_key_is_on(&slot->record.tx.key) && !aw_libcrypto_load(NULL))
 		err = ENOMEM;
 	else
 		return 0;

@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "crypto/libcrypto.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/answer.h"
 #include "xsock/framed/bridge.h"
-#include "xsock/framed/cipher.h"
 #include "xsock/framed/hello.h"
 #include "xsock/framed/slot.h"
 #include "xsock/process/deadline.h"
@@ -99,7 +99,7 @@ int aw_framed_start(struct aw_sock *sock, int fd)
 
 int aw_framed_start_tls(struct aw_sock *sock, int fd, const struct aw_record_secrets *secrets)
 {
-	return aw_cipher_load(NULL) ? start_record(sock, fd, secrets) : EOPNOTSUPP;
+	return aw_libcrypto_load(NULL) ? start_record(sock, fd, secrets) : EOPNOTSUPP;
 }
 
 bool aw_framed_has_begun(struct aw_slot *slot, int fd)

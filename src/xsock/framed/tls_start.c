@@ -17,7 +17,8 @@
 
 #define OUT_MAX 4096
 
-_Static_assert(AW_TLS_SECRET_MAX <= AW_SECRET_MAX, "a record has room for the handshake's secrets");
+_Static_assert(AW_TLS_SECRET_MAX <= AW_TLS_SECRET_MAX,
+	       "a record has room for the handshake's secrets");
 
 struct aw_tls_start {
 	_Atomic(unsigned) users;

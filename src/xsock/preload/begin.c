@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/runtime.h"
+#include "crypto/libcrypto.h"
 #include "net/base/fork.h"
-#include "net/tls/openssl.h"
 #include "net/tls/tls_env.h"
 #include "xsock/base/libc.h"
 #include "xsock/framed/framed.h"
@@ -82,7 +82,7 @@ __attribute__((constructor(101))) static void begin_library(int argc, char **arg
 
 	protect_or_refuse();
 	aw_tls_getenv = aw_protect_getenv;
-	aw_openssl_open = aw_libc()->dlopen;
+	aw_libcrypto_dlopen = aw_libc()->dlopen;
 	aw_slot_finish = aw_framed_finish_copy;
 	aw_runtime_leave();
 	aw_fdtab_watch_forks();

@@ -14,10 +14,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/setting.h"
+#include "crypto/libcrypto.h"
 #include "xsock/base/ip.h"
 #include "xsock/base/sockopt.h"
 #include "xsock/base/startup_time.h"
-#include "xsock/framed/cipher.h"
 #include "xsock/framed/first_bytes.h"
 #include "xsock/framed/hello.h"
 #include "xsock/framed/tls_start.h"
@@ -254,7 +254,7 @@ static int secure_record(struct aw_record *record, const struct line_client *cli
 	struct aw_record_secrets secrets;
 	int err;
 
-	if (!aw_cipher_load(NULL))
+	if (!aw_libcrypto_load(NULL))
 		return -EOPNOTSUPP;
 	aw_tls_start_copy_secrets(client->start, &secrets);
 	err = aw_record_secure(record, client->tcp, &secrets);

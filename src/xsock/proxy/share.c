@@ -104,17 +104,22 @@ int aw_share_copy(struct aw_share *share, int memory, unsigned number)
 	make_locks(share->slot);
 	if (aw_record_is_sound(&share->slot->record))
 		return 0;
+	aw_record_forget_keys(&share->slot->record);
 	free(share->slot);
 	return EPROTO;
 }
 
 void aw_share_put(struct aw_share *share)
 {
+	struct aw_record_key_ids ids = aw_record_key_ids(&share->slot->record);
+
 	if (share->fd < 0) {
+		aw_record_forget_keys(&share->slot->record);
 		free(share->slot);
 		return;
 	}
 	aw_table_unshare(share->table, share->number, share->slot, 1);
+	aw_record_leave_keys(ids);
 	share_unmap(share);
 }
 
