@@ -81,8 +81,11 @@ void aw_framed_keep_failure(int fd, int err);
  * of an FPDU: the rest and the stream's end are the proxy process's then.
  */
 void aw_framed_closing(int fd);
-/* The same for a copy of the last fd, which a thread has kept beyond the close: aw_slot_finish. */
-void aw_framed_finish_copy(struct aw_slot *slot, int fd);
+/*
+ * Sends close_notify where the stream ends with fd, the process's last one of the connection, or a copy of that which a thread has kept
+ * beyond the close (aw_slot_finish). The peer would take TCP's end alone for a reset.
+ */
+void aw_framed_notify_end(struct aw_slot *slot, int fd);
 /* The same as for an fd that closes, for all fds of records under TLS, before the process ends. Takes the fd table's lock. */
 void aw_framed_notify_all(void);
 /* FIONREAD and SIOCATMARK. False: fd is not FRAMED. */

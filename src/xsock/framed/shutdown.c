@@ -90,27 +90,13 @@ static bool has_unread(int fd)
 	return aw_framed_pending(fd, &count) && count > 0;
 }
 
-/*
- * Sends close_notify where the stream ends with this process's last fd of the connection. The peer would take TCP's end alone for a
- * reset. TCP may have yet to take it: it is the rest of an FPDU then.
- */
-static void notify_end(struct aw_slot *slot, int fd)
+/* TCP may have yet to take what it sends: it is the rest of an FPDU then. */
+void aw_framed_notify_end(struct aw_slot *slot, int fd)
 {
 	struct aw_half half;
 
 	if (!aw_framed_is_tls(slot) || !aw_arena_is_alone(slot) || aw_sockopt_aborts(fd) ||
-	    aw_half_enter_for(&half, slot, &slot->tx_lock, fd) != 0)
-		return;
-	(void)aw_record_finish(&slot->record, fd);
-	aw_half_leave(&half);
-}
-
-void aw_framed_finish_copy(struct aw_slot *slot, int fd)
-{
-	struct aw_half half;
-
-	if (!aw_framed_is_tls(slot) || !aw_arena_is_alone(slot) || aw_sockopt_aborts(fd) ||
-	    aw_half_enter(&half, slot, &slot->tx_lock, fd) != 0)
+	    aw_half_enter_either(&half, slot, &slot->tx_lock, fd) != 0)
 		return;
 	(void)aw_record_finish(&slot->record, fd);
 	aw_half_leave(&half);
@@ -147,7 +133,7 @@ void aw_framed_notify_all(void)
 
 			set->behind = set->fds[i];
 			if (slot)
-				notify_end(slot, set->fds[i]);
+				aw_framed_notify_end(slot, set->fds[i]);
 		}
 	} while (set->count == NOTIFIES_MAX);
 	aw_memory_unmap(set, sizeof(*set));
@@ -165,7 +151,7 @@ void aw_framed_closing(int fd)
 		return;
 	/* As TCP's, the stream ends when the last thread has left its call. */
 	if (!aw_slot_is_awaited(slot) && !has_unread(fd))
-		notify_end(slot, fd);
+		aw_framed_notify_end(slot, fd);
 	if ((aw_slot_has_debt(slot) || aw_answer_is_owed(slot, fd)) && aw_framed_bridge(fd))
 		aw_answer_close(slot, fd);
 }

@@ -75,6 +75,13 @@ int aw_half_enter_for(struct aw_half *half, struct aw_slot *slot, pthread_mutex_
 	return EBADF;
 }
 
+int aw_half_enter_either(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd)
+{
+	bool is_copy = aw_fdtab_state(fd) == AW_FD_INTERNAL;
+
+	return (is_copy ? aw_half_enter : aw_half_enter_for)(half, slot, lock, fd);
+}
+
 /* Unchecked: the analysis does not follow the pointer to the lock. */
 void aw_half_leave(const struct aw_half *half) AW_UNCHECKED
 {
@@ -84,10 +91,9 @@ void aw_half_leave(const struct aw_half *half) AW_UNCHECKED
 
 void aw_slot_send_terminate(struct aw_slot *slot, int fd)
 {
-	bool is_copy = aw_fdtab_state(fd) == AW_FD_INTERNAL;
 	struct aw_half half;
 
-	if ((is_copy ? aw_half_enter : aw_half_enter_for)(&half, slot, &slot->tx_lock, fd) != 0)
+	if (aw_half_enter_either(&half, slot, &slot->tx_lock, fd) != 0)
 		return;
 	aw_record_end(&slot->record, fd);
 	aw_half_leave(&half);

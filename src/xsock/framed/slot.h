@@ -29,6 +29,8 @@ extern _Atomic(bool) aw_slots_given_up;
 int aw_half_enter(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd);
 /* The same for a call of the program's. EBADF: fd has become another file, or was closed. */
 int aw_half_enter_for(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd);
+/* The one or the other: fd is a copy that the library has kept, or the program's. */
+int aw_half_enter_either(struct aw_half *half, struct aw_slot *slot, pthread_mutex_t *lock, int fd);
 void aw_half_leave(const struct aw_half *half);
 /*
  * Returns whether TCP has yet to take the rest of an FPDU, as far as that is known without the lock. A thread sees what

@@ -83,7 +83,7 @@ __attribute__((constructor(101))) static void begin_library(int argc, char **arg
 	protect_or_refuse();
 	aw_tls_getenv = aw_protect_getenv;
 	aw_libcrypto_dlopen = aw_libc()->dlopen;
-	aw_slot_finish = aw_framed_finish_copy;
+	aw_slot_finish = aw_framed_notify_end;
 	aw_runtime_leave();
 	aw_fdtab_watch_forks();
 	aw_spawn_find_proxy();
