@@ -2,9 +2,6 @@
 """A second host for the client's end of a test: a network namespace with a hostname of its own, joined by a veth pair to the one
 in which the tests run (with-net), whose interface becomes the pair's other end."""
 
-import contextlib
-import ctypes
-
 import beds
 
 INTERFACE = "aw0"
@@ -12,13 +9,6 @@ INTERFACE = "aw0"
 ADDRESSES = [(f"{ipv4}/24", f"{ipv6}/64 nodad", f"fe80::{number}/64 nodad") for number, (ipv4, ipv6) in enumerate(beds.ENDS, 1)]
 ADDRESS = beds.ENDS[1][0]
 NAME = "far-host"
-CLONE_NEWNET = 0x40000000
-LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-def enter_network(file):
-    if LIBC.setns(file.fileno(), CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), f"setns {file.name}")
 
 
 class FarHost:
@@ -27,6 +17,7 @@ class FarHost:
     def __init__(self):
         self.namespace = beds.Namespace(kinds=("net", "uts"))
         self.into = self.namespace.into
+        self.network = self.namespace.network
         self.proc_net = f"/proc/{self.namespace.holder.pid}/net"
         try:
             self.join()
@@ -44,16 +35,6 @@ class FarHost:
             beds.run([*into, "ip", "link", "set", INTERFACE, "addrgenmode", "none", "up"])
             for address in addresses:
                 beds.run([*into, "ip", "addr", "add", *address.split(), "dev", INTERFACE])
-
-    @contextlib.contextmanager
-    def network(self):
-        """Sockets that this thread makes meanwhile are this host's."""
-        with open("/proc/self/ns/net", "rb") as near, open(f"/proc/{self.namespace.holder.pid}/ns/net", "rb") as far:
-            enter_network(far)
-            try:
-                yield
-            finally:
-                enter_network(near)
 
     def close(self):
         self.namespace.close()

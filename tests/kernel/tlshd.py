@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """What a test of TLS in the kernel needs around it: tlshd in a network namespace, an eye on the wire, peers of OpenSSL's."""
 
-import contextlib
-import ctypes
 import os
 import pathlib
 import socket
@@ -13,8 +11,6 @@ import program
 
 TLSHD = os.environ.get("ANYWARP_TLSHD", "")
 PARAMETERS = pathlib.Path("/sys/module/anywarp/parameters")
-LIBC = ctypes.CDLL(None, use_errno=True)
-CLONE_NEWNET = 0x40000000
 ETH_P_ALL = 3
 NETLINK_GENERIC = "16"
 SO_RCVBUFFORCE = 33
@@ -44,27 +40,11 @@ def hears(end):
     return any(row.split()[1] == NETLINK_GENERIC and int(row.split()[3], 16) for row in rows)
 
 
-@contextlib.contextmanager
-def inside(end):
-    """This thread, in an end's network namespace: a socket that is made there stays there."""
-    with open("/proc/self/ns/net", "rb") as own, open(f"/proc/{end.namespace.holder.pid}/ns/net", "rb") as other:
-        enter(other)
-        try:
-            yield
-        finally:
-            enter(own)
-
-
-def enter(namespace):
-    if LIBC.setns(namespace.fileno(), CLONE_NEWNET):
-        raise OSError(ctypes.get_errno(), "setns")
-
-
 class Tap:
     """All that goes over an end's interface, from here on."""
 
     def __init__(self, end):
-        with inside(end):
+        with end.namespace.network():
             self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
         self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_OCTETS)
         self.socket.setblocking(False)
@@ -83,7 +63,7 @@ class Tap:
 
 
 def connect(end, address, port):
-    with inside(end):
+    with end.namespace.network():
         plain = socket.socket()
     plain.settimeout(SECONDS)
     plain.connect((address, port))
@@ -91,7 +71,7 @@ def connect(end, address, port):
 
 
 def listen(end, port):
-    with inside(end):
+    with end.namespace.network():
         listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.settimeout(SECONDS)

@@ -4,6 +4,8 @@ A namespace lives as long as the process that holds it, and that ends with us: n
 so nothing can clash or stay behind."""
 
 import collections
+import contextlib
+import ctypes
 import os
 import subprocess
 
@@ -14,10 +16,17 @@ LOOPBACK = Bed("loopback", "127.0.0.1", "::1", [], [])
 # RFC 5737 and RFC 4193 addresses: they mean nothing outside.
 ENDS = (("192.0.2.1", "fd00:aa::1"), ("192.0.2.2", "fd00:aa::2"))
 ABSENT_NEIGHBOUR, NO_ROUTE = "192.0.2.77", "198.51.100.1"
+CLONE_NEWNET = 0x40000000
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class NotAllowed(Exception):
     """This machine does not let us make network namespaces; the text says why."""
+
+
+def enter_network(file):
+    if LIBC.setns(file.fileno(), CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), f"setns {file.name}")
 
 
 class Namespace:
@@ -52,6 +61,16 @@ class Namespace:
 
     def ip(self, line):
         run(self.into + ["ip"] + line.split())
+
+    @contextlib.contextmanager
+    def network(self):
+        """Sockets that this thread makes meanwhile are this namespace's."""
+        with open("/proc/thread-self/ns/net", "rb") as near, open(f"/proc/{self.holder.pid}/ns/net", "rb") as far:
+            enter_network(far)
+            try:
+                yield
+            finally:
+                enter_network(near)
 
     def close(self):
         for pipe in (self.holder.stdin, self.holder.stdout, self.holder.stderr):
