@@ -480,10 +480,10 @@ static void free__wipes_the_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(writes__arrive_of_any_length),   WITH(writes__arrive_under_keys_that_change),
-		WITH(gone__from_its_first_octet),     WITH(gone__within_a_record),
-		WITH(gone__behind_the_end_of_a_file), WITH(gone__where_signals_are_blocked),
-		PEER(records__have_whole_fpdus),      PEER(records__have_many_short_fpdus),
+		WITH(writes__arrive_of_any_length),	WITH(writes__arrive_under_keys_that_change),
+		WITH(gone__from_its_first_octet),	WITH(gone__within_a_record),
+		WITH(gone__behind_the_end_of_a_file),	WITH(gone__where_signals_are_blocked),
+		PEER(records__have_whole_fpdus),	PEER(records__have_many_short_fpdus),
 		cmocka_unit_test(free__wipes_the_keys),
 	};
 

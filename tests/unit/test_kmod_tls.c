@@ -5,6 +5,7 @@
 
 #include "kmod/cm/cm.h"
 #include "kmod/cm/conn.h"
+#include "kmod/cm/secure.h"
 #include "kmod/qp/qp.h"
 #include "kmod/stream/stream.h"
 #include "kmod/verbs/verbs.h"
@@ -318,10 +319,48 @@ static void listen__end_while_the_daemon_is_done(void **state)
 	assert_int_equal(events, 0);
 }
 
+static jmp_buf waits;
+static bool is_known_too_early;
+
+static void leave_if_it_waits(bool must)
+{
+	if (must)
+		longjmp(waits, 1);
+}
+
+/* A worker that learns of the end, where the lock lets it, may have nothing to do any more but to see the module go. */
+static void look_meanwhile(bool must)
+{
+	static struct awk_conn *c;
+
+	(void)must;
+	if (kshim_tcps[1]->ask)
+		c = container_of(kshim_tcps[1]->ask, struct awk_conn, ask);
+	kshim_on_yield = leave_if_it_waits;
+	if (setjmp(waits) == 0 && awk_secure_try(c) != -EINPROGRESS)
+		is_known_too_early |= kshim_work_count() == 0;
+	kshim_on_yield = look_meanwhile;
+}
+
+static void done__is_known_when_the_worker_was_kicked(void **state)
+{
+	(void)state;
+	(void)accepted();
+	kshim_on_yield = look_meanwhile;
+	look_meanwhile(false);
+	assert_true(kshim_tls_done(0));
+	kshim_on_yield = NULL;
+	awk_cm_ops.iw_destroy_listen(&listener);
+	run_until_quiet();
+	assert_false(is_known_too_early);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(connect__request_goes_after_the_handshake, begin,
+						end),
+		cmocka_unit_test_setup_teardown(done__is_known_when_the_worker_was_kicked, begin,
 						end),
 		cmocka_unit_test_setup_teardown(connect__failure_is_reported_and_nothing_goes_out,
 						begin, end),

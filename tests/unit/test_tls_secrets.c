@@ -25,6 +25,7 @@ static void read__takes_lines_that_are_right(void **state)
 		"CLIENT_TRAFFIC_SECRET_0 " RANDOM "0" RANDOM,
 		"CLIENT_HANDSHAKE_TRAFFIC_SECRET " RANDOM " " RANDOM,
 		"EXPORTER_SECRET " RANDOM " " RANDOM,
+		"SERVER_TRAFFIC_SECRET_1 " RANDOM " " RANDOM,
 		/* one byte too long for any hash */
 		"SERVER_TRAFFIC_SECRET_0 " RANDOM " " RANDOM "0102030405060708090a0b0c0d0e0f1011",
 	};
@@ -43,6 +44,11 @@ static void read__takes_lines_that_are_right(void **state)
 	/* of another length than the first */
 	aw_tls_secrets_read(&secrets, "CLIENT_TRAFFIC_SECRET_0 " RANDOM " " RANDOM);
 	assert_false(secrets.client_is_known);
+	aw_tls_secrets_read(&secrets, "CLIENT_TRAFFIC_SECRET_0 " RANDOM " " RANDOM
+				      "0202030405060708090a0b0c0d0e0f11");
+	assert_true(secrets.client_is_known);
+	assert_int_equal(secrets.client[AW_TLS_SECRET_MAX - 1], 0x11);
+	assert_int_equal(secrets.server[AW_TLS_SECRET_MAX - 1], 0x10);
 }
 
 int main(void)
