@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The queue and its fd. The fd is readable while the queue holds events, so that events can be
-// taken back (destroy, migrate) without leaving an fd that promises one. Readers wait on a futex, never
-// in read: as with the kernel's rdma_cm, a signal handler's SA_RESTART decides whether their call goes
-// on (poll would always end).
+// taken back (destroy, migrate) without leaving an fd that promises one. An event that a sleeping reader
+// is woken for, and takes, raises no fd. Readers wait on a futex, never in read: as with the kernel's rdma_cm, a
+// signal handler's SA_RESTART decides whether their call goes on (poll would always end).
 #define _GNU_SOURCE /* syscall */
 #include "rdmacm/event_channel.h"
 
@@ -179,10 +179,11 @@ static void wake(struct aw_cm_channel *ch)
 	bool wakes = ch->readers > 0;
 	int fd = ch->channel.fd;
 	/*
-	 * Every event is an edge for the program's epoll sets. Once the channel is destroyed the fd's number may be
-	 * another file's, though ids may still push.
+	 * A reader that sleeps takes the event, or sees to the fd (settle), which saves the two system calls
+	 * that raise and lower it. Every other event is an edge for the program's epoll sets. Once the channel is
+	 * destroyed the fd's number may be another file's, though ids may still push.
 	 */
-	bool raises = !TAILQ_EMPTY(&ch->queue) && !ch->destroyed;
+	bool raises = !TAILQ_EMPTY(&ch->queue) && !ch->destroyed && !wakes;
 	bool alone = raises && !ch->raised;
 
 	if (raises)
@@ -260,6 +261,16 @@ static void match_fd(struct aw_cm_channel *ch) AW_REQUIRES(ch->lock)
 	ch->raised = ch->raised_twice = false;
 }
 
+/* Raises the fd for what was left to readers, if none of them is left. */
+static void settle(struct aw_cm_channel *ch) AW_REQUIRES(ch->lock)
+{
+	if (TAILQ_EMPTY(&ch->queue) || ch->raised || ch->wake_due || ch->destroyed ||
+	    ch->readers > 0)
+		return;
+	ch->raised = true;
+	aw_event_fd_raise(ch->channel.fd);
+}
+
 /* NULL: there is no event. */
 static struct aw_cm_event *take_first(struct aw_cm_channel *ch)
 {
@@ -270,17 +281,20 @@ static struct aw_cm_event *take_first(struct aw_cm_channel *ch)
 		TAILQ_REMOVE(&ch->queue, ev, entry);
 		atomic_fetch_add_explicit(&ev->owner->events_taken, 1, memory_order_relaxed);
 		match_fd(ch);
+		settle(ch);
 	}
 	aw_unlock(&ch->lock);
 	return ev;
 }
 
+/* Of a thread that leaves without a look at the queue. */
 static void wait_no_more(void *arg)
 {
 	struct aw_cm_channel *ch = arg;
 
 	aw_lock(&ch->lock);
 	ch->readers--;
+	settle(ch);
 	aw_unlock(&ch->lock);
 }
 
@@ -304,7 +318,12 @@ static int wait_push(struct aw_cm_channel *ch, uint32_t seen, int cancel_state)
 		err = errno == EAGAIN ? 0 : errno;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	pthread_setcanceltype(cancel_type, NULL);
-	_pthread_cleanup_pop(&left, 1);
+	_pthread_cleanup_pop(&left, err != 0);
+	if (!err) {
+		aw_lock(&ch->lock);
+		ch->readers--;
+		aw_unlock(&ch->lock);
+	}
 	return err;
 }
 
