@@ -3,6 +3,7 @@
 // certificates are valid, and the rules.
 #include "cli/doctor.h"
 
+#include "base/kernel_tls.h"
 #include "base/setting.h"
 #include "base/tls_rules.h"
 #include "cli/doctor_crypto.h"
@@ -130,12 +131,10 @@ static void check_certificates(enum aw_tls_mode mode)
 	if (right)
 		right = check_issuer(&crypto, cert, ca);
 	if (right)
-		aw_finding_print(
-			FINDING_OK, "TLS", NULL,
-			"%s%s; the certificate in %s is valid for %d days more; records are "
-			"made in user space",
-			mode_text(mode), text_of(RULES) ? " where no rule matches" : "", cert,
-			days);
+		aw_finding_print(FINDING_OK, "TLS", NULL,
+				 "%s%s; the certificate in %s is valid for %d days more",
+				 mode_text(mode), text_of(RULES) ? " where no rule matches" : "",
+				 cert, days);
 }
 
 static bool check_files(void)
@@ -197,6 +196,36 @@ static void check_rules(void)
 	aw_tls_rules_put(rules);
 }
 
+// Tells whether the library makes the records or the kernel, and what this kernel has for it.
+static void check_records(void)
+{
+	unsigned long by_kernel = 0;
+	struct aw_kernel_tls kernel;
+
+	(void)aw_setting_parse(AW_SETTING_TLS_RECORDS, getenv("ANYWARP_TLS_RECORDS"), &by_kernel);
+	aw_kernel_tls_ask(&kernel);
+	if (!by_kernel)
+		aw_finding_print(FINDING_OK, "TLS records", NULL, "made in user space; %s%s",
+				 kernel.has ? "this kernel's TLS can do it, too: "
+					      "ANYWARP_TLS_RECORDS=kernel"
+					    : "not by this kernel's TLS: ",
+				 kernel.why);
+	else if (!kernel.has)
+		aw_finding_print(FINDING_WARN, "TLS records",
+				 "do that, or unset ANYWARP_TLS_RECORDS",
+				 "made in user space: the kernel's TLS cannot do it: %s",
+				 kernel.why);
+	else if (!kernel.changes_keys)
+		aw_finding_print(
+			FINDING_WARN, "TLS records",
+			"set Ciphersuites = TLS_CHACHA20_POLY1305_SHA256 in openssl.cnf, or run "
+			"Linux 6.14",
+			"made by the kernel with ChaCha20-Poly1305 alone: it cannot change keys, "
+			"as AES-GCM has to");
+	else
+		aw_finding_print(FINDING_OK, "TLS records", NULL, "made by the kernel");
+}
+
 void aw_doctor_tls(void)
 {
 	unsigned long word = AW_TLS_OFF;
@@ -206,6 +235,7 @@ void aw_doctor_tls(void)
 	if (word != AW_TLS_OFF || text_of(RULES)) {
 		if (check_files())
 			check_certificates((enum aw_tls_mode)word);
+		check_records();
 		if (text_of("ANYWARP_TLS_KEYLOG"))
 			aw_finding_print(FINDING_WARN, "TLS", "unset ANYWARP_TLS_KEYLOG",
 					 "the keys of every connection are written to %s",

@@ -42,6 +42,8 @@ static const struct variable settings[] = {
 	{ "ANYWARP_TLS_RULES", "(none)|FILE",
 	  VERBS ", " SOCKETS ", anywarp run, anywarp sockets, anywarp doctor",
 	  "rules by address and port for connections that are to have TLS, and the peers that are let in" },
+	{ "ANYWARP_TLS_RECORDS", "user|kernel", VERBS ", anywarp run, anywarp doctor",
+	  "who makes the records of TLS: the library, or where it can the kernel: docs/tls.md" },
 	{ "ANYWARP_TLS_CERT", "(none)|FILE",
 	  VERBS ", " SOCKETS ", anywarp run, anywarp sockets, anywarp doctor",
 	  "this end's certificate, with those between it and the CA (PEM)" },

@@ -18,7 +18,7 @@ struct sheet_column {
 	bool is_rare; // the table has it where a row has something in it
 };
 
-#define SHEET_COLUMNS_MAX 29
+#define SHEET_COLUMNS_MAX 30
 // Longer fields are cut.
 #define SHEET_FIELD_MAX 96
 

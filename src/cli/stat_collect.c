@@ -52,6 +52,7 @@ enum qp_column {
 	QP_TYPE,
 	QP_STATE,
 	QP_PATH,
+	QP_TLS_RECORDS,
 	QP_LOCAL,
 	QP_PEER,
 	QP_IDENTITY,
@@ -85,6 +86,7 @@ static const struct sheet_column qp_columns[] = {
 	[QP_TYPE] = { "type", "type", false },
 	[QP_STATE] = { "state", "state", false },
 	[QP_PATH] = { "path", "path", false },
+	[QP_TLS_RECORDS] = { "tls_records", NULL, false },
 	[QP_LOCAL] = { "local", NULL, false },
 	[QP_PEER] = { "peer", "peer", false },
 	[QP_IDENTITY] = { "peer_identity", "identity", false, false, true },
@@ -225,7 +227,28 @@ static const char *qp_path(const struct aw_stat_qp *qp)
 	case AW_STAT_PATH_UDP:
 		return "udp";
 	case AW_STAT_PATH_TLS:
+	case AW_STAT_PATH_TLS_KERNEL:
+	case AW_STAT_PATH_TLS_BOTH:
 		return "tls";
+	}
+	return "unknown";
+}
+
+// The maker of the records of TLS.
+static const char *qp_records(const struct aw_stat_qp *qp)
+{
+	switch ((enum aw_stat_path)qp->path) {
+	case AW_STAT_PATH_NONE:
+	case AW_STAT_PATH_TCP:
+	case AW_STAT_PATH_MEMORY:
+	case AW_STAT_PATH_UDP:
+		return "";
+	case AW_STAT_PATH_TLS:
+		return "user";
+	case AW_STAT_PATH_TLS_KERNEL:
+		return "kernel";
+	case AW_STAT_PATH_TLS_BOTH:
+		return "both";
 	}
 	return "unknown";
 }
@@ -288,6 +311,7 @@ static void add_qp(const struct visit *visit, const struct aw_stat_qp *qp)
 	strcpy(row.fields[QP_TYPE], qp_type(qp));
 	strcpy(row.fields[QP_STATE], qp_state(qp));
 	strcpy(row.fields[QP_PATH], qp_path(qp));
+	strcpy(row.fields[QP_TLS_RECORDS], qp_records(qp));
 	print_ends(&row, visit, qp);
 	// The field's own NUL stays: a name that is longer, or is just being written, may have none there.
 	memcpy(row.fields[QP_IDENTITY], qp->identity, SHEET_FIELD_MAX - 1);

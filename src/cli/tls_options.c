@@ -97,6 +97,9 @@ enum launch_option aw_tls_option(const struct launch *launch, char ***arg)
 
 	if (aw_launch_value(arg, "--tls", &value))
 		return aw_launch_setting(launch->who, "--tls", AW_SETTING_TLS, value);
+	if (aw_launch_value(arg, "--tls-records", &value))
+		return aw_launch_setting(launch->who, "--tls-records", AW_SETTING_TLS_RECORDS,
+					 value);
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		if (!aw_launch_value(arg, files[i].option, &value))
 			continue;
@@ -156,6 +159,13 @@ bool aw_tls_options_check(const char *who)
 			continue;
 		right = false;
 	}
+	if (!asked && has("ANYWARP_TLS_RECORDS")) {
+		fprintf(stderr,
+			"%s: --tls-records (ANYWARP_TLS_RECORDS) has no effect without --tls require, "
+			"--tls offer or --tls-rules\n",
+			who);
+		right = false;
+	}
 	return right;
 }
 
@@ -172,6 +182,12 @@ bool aw_tls_options_are_whole(const char *who)
 {
 	const char *asked = asked_by();
 
+	if (has("ANYWARP_TLS_RECORDS")) {
+		fprintf(stderr,
+			"%s: --tls-records (ANYWARP_TLS_RECORDS) is for RDMA programs alone\n",
+			who);
+		return false;
+	}
 	if (!asked || strcmp(asked, "--tls require") == 0)
 		return true;
 	fprintf(stderr,

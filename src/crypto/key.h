@@ -36,6 +36,12 @@ static inline bool aw_suite_is_known(unsigned suite)
 	       suite == AW_SUITE_CHACHA20_POLY1305_SHA256;
 }
 
+/* RFC 8446 5.5: AES-GCM's keys are for so many records; ChaCha20-Poly1305's last for all that a connection can have. */
+static inline bool aw_suite_is_bounded(unsigned suite)
+{
+	return suite != AW_SUITE_CHACHA20_POLY1305_SHA256;
+}
+
 /* Bytes of a suite's key, and of its hash. */
 static inline size_t aw_suite_key_len(unsigned suite)
 {

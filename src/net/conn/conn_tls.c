@@ -12,9 +12,10 @@
 static void log_secured(const struct aw_conn *c, bool accepts) AW_REQUIRES(c->lock)
 {
 	if (aw_log_level() >= AW_LOG_INFO)
-		aw_log(AW_LOG_INFO, "connection secured by tls peer %s as %s certificate %s%s",
+		aw_log(AW_LOG_INFO, "connection secured by tls peer %s as %s certificate %s%s%s",
 		       aw_addr_text(&c->info.peer).text, accepts ? "responder" : "initiator",
-		       c->info.identity->name, aw_tls_is_resumed(c->tls) ? " resumed" : "");
+		       c->info.identity->name, aw_tls_is_resumed(c->tls) ? " resumed" : "",
+		       aw_tls_sends_pieces(c->tls) ? " records kernel" : "");
 }
 
 int aw_conn_handshake(struct aw_conn *c, bool accepts, enum aw_tls_io *io)

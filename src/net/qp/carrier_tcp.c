@@ -32,6 +32,15 @@ static ssize_t send_pieces(const struct aw_uqp *qp, const struct aw_iov *iov, si
 	return aw_sendmsg_now(qp->fd, &msg);
 }
 
+size_t aw_uqp_readable(const struct aw_iov *iov, size_t count)
+{
+	size_t readable = 0;
+
+	while (readable < count && aw_mapping_reach(iov[readable].base, iov[readable].len, false))
+		readable++;
+	return readable;
+}
+
 static ssize_t send_socket(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
 	AW_REQUIRES(qp->lock)
 {
@@ -42,11 +51,8 @@ static ssize_t send_socket(struct aw_uqp *qp, const struct aw_iov *iov, size_t c
 	 * pieces before the first unreadable one are found and sent.
 	 */
 	if (n < 0 && errno == EFAULT) {
-		size_t readable = 0;
+		size_t readable = aw_uqp_readable(iov, count);
 
-		while (readable < count &&
-		       aw_mapping_reach(iov[readable].base, iov[readable].len, false))
-			readable++;
 		if (readable > 0 && readable < count)
 			n = send_pieces(qp, iov, readable);
 		else

@@ -16,6 +16,7 @@
 #include "net/mem/guard.h"
 #include "net/mem/pool.h"
 #include "net/qp/rnr.h"
+#include "net/qp/stat_qp.h"
 #include "net/qp/uqp_sock.h"
 #include "net/tls/tls.h"
 #include "wire/fpdu.h"
@@ -190,8 +191,30 @@ static ssize_t seal(struct aw_uqp *qp, struct pieces at) AW_REQUIRES(qp->lock)
 	return sealed > 0 ? sealed : n;
 }
 
+static ssize_t send_pieces(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
+	AW_REQUIRES(qp->lock)
+{
+	return aw_tls_send_pieces(qp->tls, (const struct iovec *)(const void *)iov, count);
+}
+
+/* Where the kernel makes the records, it seals from the pieces, as TCP copies them. */
+static ssize_t send_to_kernel(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
+	AW_REQUIRES(qp->lock)
+{
+	ssize_t n = send_pieces(qp, iov, count);
+	size_t readable;
+
+	if (n >= 0 || errno != EFAULT)
+		return n;
+	readable = aw_uqp_readable(iov, count);
+	if (readable > 0 && readable < count)
+		return send_pieces(qp, iov, readable);
+	errno = EFAULT;
+	return -1;
+}
+
 /* The first of the pieces may be in records that an earlier call left for the socket. */
-static ssize_t send_records(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
+static ssize_t seal_and_send(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
 	AW_REQUIRES(qp->lock)
 {
 	struct pieces at = { .iov = iov, .count = count };
@@ -205,6 +228,13 @@ static ssize_t send_records(struct aw_uqp *qp, const struct aw_iov *iov, size_t 
 			break;
 	}
 	return sent > 0 ? (ssize_t)sent : n;
+}
+
+static ssize_t send_records(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
+	AW_REQUIRES(qp->lock)
+{
+	return aw_tls_sends_pieces(qp->tls) ? send_to_kernel(qp, iov, count)
+					    : seal_and_send(qp, iov, count);
 }
 
 /* After the last piece this also sends what the session itself has to say, and then the FIN that waits for that. */
@@ -251,6 +281,7 @@ static void fill(struct aw_uqp *qp, struct aw_stage *stage) AW_REQUIRES(qp->lock
 static void receive(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
 {
 	struct aw_stage *stage = aw_uqp_take_stage(qp);
+	enum aw_tls_by by = aw_tls_by(qp->tls);
 
 	(void)polled;
 	if (!stage)
@@ -260,6 +291,8 @@ static void receive(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
 	aw_tls_begin_turn(qp->tls);
 	fill(qp, stage);
 	aw_uqp_leave_stage(qp, stage);
+	if (aw_tls_by(qp->tls) != by)
+		aw_stat_write_path(qp);
 	/* An answer to the peer's key update: the next turn sends what the socket does not take. */
 	if (aw_tls_has_output(qp->tls) && !aw_tls_flush(qp->tls))
 		qp->tx_blocked = true;
@@ -279,7 +312,7 @@ static bool has_taken_all(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	int unacknowledged = 1;
 
-	return !aw_tls_has_output(qp->tls) && ioctl(qp->fd, SIOCOUTQ, &unacknowledged) == 0 &&
+	return aw_tls_has_left(qp->tls) && ioctl(qp->fd, SIOCOUTQ, &unacknowledged) == 0 &&
 	       unacknowledged == 0;
 }
 

@@ -5,6 +5,7 @@
 #include "net/qp/carrier.h"
 #include "net/qp/rnr.h"
 #include "net/qp/ud_state.h"
+#include "net/tls/tls.h"
 #include "ring/lock.h"
 
 #include <stdbool.h>
@@ -21,6 +22,19 @@ void aw_stat_write_qp(const struct aw_uqp *qp)
 		aw_stat_set(&qp->stat->qp.now, AW_STAT_QP_NOW(state, waits));
 }
 
+static enum aw_stat_path path_of_tls(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	switch (aw_tls_by(qp->tls)) {
+	case AW_TLS_BY_USER:
+		return AW_STAT_PATH_TLS;
+	case AW_TLS_BY_KERNEL:
+		return AW_STAT_PATH_TLS_KERNEL;
+	case AW_TLS_BY_BOTH:
+		break;
+	}
+	return AW_STAT_PATH_TLS_BOTH;
+}
+
 void aw_stat_write_path(const struct aw_uqp *qp)
 {
 	enum aw_stat_path path = AW_STAT_PATH_TCP;
@@ -34,7 +48,7 @@ void aw_stat_write_path(const struct aw_uqp *qp)
 	else if (!qp->in->is_socket && !qp->out->is_socket)
 		path = AW_STAT_PATH_MEMORY;
 	else if (qp->tls)
-		path = AW_STAT_PATH_TLS;
+		path = path_of_tls(qp);
 	aw_stat_set16(&qp->stat->qp.path, path);
 }
 

@@ -20,6 +20,9 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 /* Bytes of one TCP segment, as the path allows now. */
 uint32_t aw_uqp_segment_size(int fd);
 
+/* How many of the pieces lie before the first of which a byte is unmapped; count: all do. */
+size_t aw_uqp_readable(const struct aw_iov *iov, size_t count);
+
 /* Gives the socket up; bytes that TCP holds still reach the peer. The core is left as it is. */
 void aw_uqp_drop_socket(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 

@@ -14,7 +14,7 @@
 
 #define AW_STAT_NAME "anywarp-stat"
 #define AW_STAT_MAGIC UINT64_C(0x5441545357594e41)
-#define AW_STAT_LAYOUT 6u /* a table with another layout is of another version and is not read */
+#define AW_STAT_LAYOUT 7u /* a table with another layout is of another version and is not read */
 /* Devices, QPs, CQs and listeners together. Objects beyond that have no row. */
 #define AW_STAT_ROWS (1u << 18)
 #define AW_STAT_HEAD_LEN 65536u /* the largest pages that Linux has; mostly a hole */
@@ -37,6 +37,8 @@ enum aw_stat_path {
 	AW_STAT_PATH_MEMORY,
 	AW_STAT_PATH_UDP,
 	AW_STAT_PATH_TLS,
+	AW_STAT_PATH_TLS_KERNEL, /* the kernel makes and opens the records */
+	AW_STAT_PATH_TLS_BOTH, /* it does in one direction */
 };
 
 /* The causes for which a QP waits. */

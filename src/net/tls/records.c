@@ -150,6 +150,12 @@ static bool take_message(struct aw_tls_records *records, const uint8_t *body, si
 	if (!aw_tls_read_update(records->message, &asked))
 		return fail(records, AW_TLS_ILLEGAL_PARAMETER, "bad key update");
 	records->owes_update |= asked;
+	records->opens_anew = true;
+	if (!records->opens.ctx)
+		return fail(
+			records, AW_TLS_INTERNAL_ERROR,
+			"the peer has changed its keys, which this kernel's tls cannot follow: set "
+			"ANYWARP_TLS_RECORDS=user here, or run Linux 6.14");
 	return aw_aead_renew(&records->opens) || cipher_failed(records);
 }
 
@@ -245,7 +251,7 @@ static enum aw_tls_opened take_data(struct aw_tls_records *records, size_t len)
 	return AW_TLS_OPENED_OTHER;
 }
 
-static enum aw_tls_opened take_content(struct aw_tls_records *records, uint8_t type,
+enum aw_tls_opened aw_tls_records_take(struct aw_tls_records *records, uint8_t type,
 				       const uint8_t *content, size_t len)
 {
 	bool in_message = records->message_len > 0;
@@ -287,5 +293,5 @@ enum aw_tls_opened aw_tls_records_open(struct aw_tls_records *records, const uin
 	if (inner == 0)
 		return refuse(records, AW_TLS_UNEXPECTED_MESSAGE, "a record of padding alone");
 	*len = inner - 1;
-	return take_content(records, to[inner - 1], to, inner - 1);
+	return aw_tls_records_take(records, to[inner - 1], to, inner - 1);
 }

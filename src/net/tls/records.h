@@ -38,6 +38,7 @@ struct aw_tls_records {
 	uint32_t message_len, message_left;
 	bool was_cut; /* it began in an earlier record */
 	bool owes_update; /* the peer has asked for a KeyUpdate */
+	bool opens_anew; /* the peer has changed its keys: the kernel, where it opens the records, does not know yet */
 
 	/* Why the session is over: the peer's alert, or what this end found. */
 	bool ended_by_peer;
@@ -88,6 +89,14 @@ bool aw_tls_records_size(struct aw_tls_records *records, const uint8_t head[AW_A
  */
 enum aw_tls_opened aw_tls_records_open(struct aw_tls_records *records, const uint8_t *record,
 				       size_t size, uint8_t *to, size_t *len)
+	__attribute__((warn_unused_result));
+
+/*
+ * Takes a record's content, or a part of a message's, that another has opened: data or not, judged as if it had been opened here. A
+ * KeyUpdate is a fault where the keys were given up (aw_aead_end).
+ */
+enum aw_tls_opened aw_tls_records_take(struct aw_tls_records *records, uint8_t type,
+				       const uint8_t *content, size_t len)
 	__attribute__((warn_unused_result));
 
 #endif

@@ -183,8 +183,11 @@ static void explain_records(struct aw_tls *tls)
 		end.reason_text = o->ERR_reason_error_string(AW_OPENSSL_SSL_ERROR(reason));
 	aw_tls_explain(&end, tls->cause, sizeof(tls->cause));
 	o->ERR_clear_error();
-	if (aw_tls_records_are_on(records) && !records->ended_by_peer &&
-	    aw_tls_make_room(tls, EXTRA_MAX))
+	if (records->ended_by_peer)
+		return;
+	if (aw_tls_sends_pieces(tls))
+		aw_ktls_put_alert(tls, records->alert);
+	else if (aw_tls_records_are_on(records) && aw_tls_make_room(tls, EXTRA_MAX))
 		tls->out_len +=
 			aw_tls_records_put_alert(records, tls->out + tls->out_len, records->alert);
 }
@@ -257,6 +260,8 @@ static bool begin_records(struct aw_tls *tls)
 	explicit_bzero(&tls->secrets, sizeof(tls->secrets));
 	tls->takes_tickets = !tls->accepts;
 	tls->secured = begun;
+	if (begun)
+		aw_ktls_choose(tls);
 	return begun;
 }
 
@@ -284,7 +289,10 @@ enum aw_tls_io aw_tls_handshake(struct aw_tls *tls)
 	aw_tls_give_back(tls);
 	if (result != 1)
 		return AW_TLS_MORE;
-	return check_alpn(tls) ? AW_TLS_DONE : AW_TLS_FAILED;
+	if (!check_alpn(tls))
+		return AW_TLS_FAILED;
+	aw_ktls_begin_sends(tls);
+	return AW_TLS_DONE;
 }
 
 bool aw_tls_has_begun(const struct aw_tls *tls)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A TLS 1.3 session, under MPA or around a program's own bytes: both ends prove who they are by certificates, on the TCP connection before
 // the first of these (docs/tls.md). The session reads and writes the connection's non-blocking socket, which stays its owner's; no call waits.
-// Records are made and opened here, in user space. Kernel TLS would begin where aw_tls_handshake is done: the socket would
-// then have the keys, and the owner would go on without a session.
+// Records are made and opened here, in user space, or by the kernel (ktls.h), where the user asks for that.
 //
 // One thread at a time uses a session, under its owner's lock: the connection's, then the QP's.
 #ifndef NET_TLS_TLS_H
@@ -17,6 +16,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #define AW_TLS_SEND_MAX (64u * 1024) /* bytes that become records before the socket is asked */
 /* Bytes of records that wait for the socket: a full send, and what the handshake or a key update adds. */
@@ -81,6 +81,19 @@ bool aw_tls_seal_finish(struct aw_tls *tls) __attribute__((warn_unused_result));
 /* How many bytes the next start would take. */
 size_t aw_tls_seal_room(const struct aw_tls *tls);
 
+/* True when the kernel makes the records: aw_tls_send_pieces sends the caller's memory, without sealing. */
+bool aw_tls_sends_pieces(const struct aw_tls *tls);
+/* As sendmsg(2); -1 also when the session is over. EFAULT: memory is unmapped. */
+ssize_t aw_tls_send_pieces(struct aw_tls *tls, const struct iovec *iov, size_t count);
+
+/* The maker of the records: the two directions' may for a moment, or where the kernel refuses one, be different. */
+enum aw_tls_by {
+	AW_TLS_BY_USER,
+	AW_TLS_BY_KERNEL,
+	AW_TLS_BY_BOTH,
+};
+enum aw_tls_by aw_tls_by(const struct aw_tls *tls);
+
 /*
  * Returns the bytes of the caller in the records that have left since it was told last; 0: it has been told of all. -1: EAGAIN, and
  * it is told of all of them later; or the session is over.
@@ -96,6 +109,9 @@ ssize_t aw_tls_send(struct aw_tls *tls, const void *buf, size_t len);
 /* Sends what waits for the socket. True when nothing does any more. */
 bool aw_tls_flush(struct aw_tls *tls);
 bool aw_tls_has_output(const struct aw_tls *tls);
+
+/* True when TCP has been given all that was sent. */
+bool aw_tls_has_left(const struct aw_tls *tls);
 
 /* True when aw_tls_recv may return bytes of which the socket knows nothing any more. */
 bool aw_tls_has_input(const struct aw_tls *tls);

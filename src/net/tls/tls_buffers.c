@@ -100,6 +100,24 @@ static bool prepare_in(struct aw_tls *tls)
 	return tls->in;
 }
 
+uint8_t *aw_tls_take_in(struct aw_tls *tls)
+{
+	return prepare_in(tls) ? tls->in : NULL;
+}
+
+/* Before the kernel opens records none may be read in part: so no further than the next one's end. */
+static size_t limit_room(const struct aw_tls *tls, size_t room)
+{
+	size_t waiting = aw_tls_waiting(tls), size = AW_AEAD_HEAD;
+	const uint8_t *head = tls->in + tls->in_used;
+
+	if (!tls->secured || tls->ktls.receives != AW_KTLS_DUE)
+		return room;
+	if (waiting >= AW_AEAD_HEAD)
+		size += (size_t)head[3] << 8 | head[4];
+	return size - waiting < room ? size - waiting : room;
+}
+
 ssize_t aw_tls_read_socket(struct aw_tls *tls)
 {
 	size_t room;
@@ -113,7 +131,7 @@ ssize_t aw_tls_read_socket(struct aw_tls *tls)
 		return -1;
 	}
 	uncount_large(tls);
-	room = tls->in_size - tls->in_len;
+	room = limit_room(tls, tls->in_size - tls->in_len);
 	n = aw_recv_now(tls->fd, tls->in + tls->in_len, room, 0);
 	/* Bytes that come later are for the next turn. */
 	tls->reads_left = n == (ssize_t)room ? tls->reads_left - 1 : 0;
@@ -139,6 +157,8 @@ bool aw_tls_make_room(struct aw_tls *tls, size_t len)
 
 bool aw_tls_flush(struct aw_tls *tls)
 {
+	if (tls->ktls.sends == AW_KTLS_KERNEL)
+		return aw_ktls_flush(tls);
 	while (tls->out_sent < tls->out_len) {
 		ssize_t n = aw_send_now(tls->fd, tls->out + tls->out_sent,
 					tls->out_len - tls->out_sent);
@@ -159,7 +179,13 @@ bool aw_tls_flush(struct aw_tls *tls)
 
 bool aw_tls_has_output(const struct aw_tls *tls)
 {
-	return tls->out_len > 0;
+	return tls->out_len > 0 ||
+	       (tls->ktls.sends == AW_KTLS_KERNEL && tls->finished && !tls->ktls.has_left);
+}
+
+bool aw_tls_has_left(const struct aw_tls *tls)
+{
+	return tls->out_len == 0 && (tls->ktls.sends != AW_KTLS_KERNEL || aw_ktls_has_left(tls));
 }
 
 bool aw_tls_has_input(const struct aw_tls *tls)

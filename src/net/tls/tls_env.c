@@ -70,6 +70,18 @@ static void read_files(void)
 	check_file(AW_TLS_CA_ENV, settings.ca);
 }
 
+/* A wrong word changes nothing but who makes the records: not whether there are any. */
+static void read_records(void)
+{
+	const char *text = aw_tls_getenv(aw_setting_name(AW_SETTING_TLS_RECORDS));
+	unsigned long word = 0;
+
+	if (aw_setting_parse(AW_SETTING_TLS_RECORDS, text, &word) == AW_SETTING_WRONG)
+		(void)aw_setting_read(AW_SETTING_TLS_RECORDS, "records are made in user space",
+				      &word);
+	settings.by_kernel = word == 1;
+}
+
 static void read_environment(void)
 {
 	unsigned long word = AW_TLS_OFF;
@@ -88,6 +100,7 @@ static void read_environment(void)
 		(void)aw_setting_read(AW_SETTING_TLS, "nothing connects", &word);
 	settings.mode = (enum aw_tls_mode)word;
 	settings.rules = text_of(aw_tls_getenv(AW_TLS_RULES_ENV));
+	read_records();
 	used = settings.mode != AW_TLS_OFF || settings.rules;
 	if (!wrong)
 		read_files();

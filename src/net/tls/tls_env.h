@@ -20,6 +20,7 @@ struct aw_tls_settings {
 	const char *name; /* that the peer's certificate must have, or NULL: see docs/tls.md */
 	const char *rules; /* the file of rules, or NULL */
 	enum aw_tls_mode mode; /* of what no rule matches */
+	bool by_kernel; /* records, where it can: ANYWARP_TLS_RECORDS */
 };
 
 /* secure_getenv(3). A library that has kept the variables as they were, since programs change theirs, puts its own here. */

@@ -5,6 +5,7 @@
 #define NET_TLS_TLS_IMPL_H
 
 #include "net/tls/expect.h"
+#include "net/tls/ktls.h"
 #include "net/tls/secrets.h"
 #include "net/tls/spare.h"
 #include "net/tls/tls.h"
@@ -32,6 +33,7 @@ struct aw_tls {
 
 	struct aw_tls_secrets secrets; /* the handshake's, until the records begin */
 	struct aw_tls_records records;
+	struct aw_ktls ktls;
 	/* OpenSSL has been given all of the peer's records so far, so that it takes another one: a ticket. */
 	bool takes_tickets;
 	const uint8_t *ticket; /* a record that it reads now */
@@ -67,6 +69,9 @@ static inline size_t aw_tls_waiting(const struct aw_tls *tls)
 
 /* Reads the socket once. -1: errno is EAGAIN, also when this turn has read enough, or io_errno says what failed. 0: TCP has ended. */
 ssize_t aw_tls_read_socket(struct aw_tls *tls);
+
+/* The buffer of what comes, where nothing waits in it. NULL: memory is out. */
+uint8_t *aw_tls_take_in(struct aw_tls *tls);
 
 /* At the end of a turn: the buffer of what came is free where nothing waits there, and else no larger than it may be. */
 void aw_tls_give_back(struct aw_tls *tls);

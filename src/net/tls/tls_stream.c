@@ -109,6 +109,38 @@ static enum tls_step open_next(struct aw_tls *tls, uint8_t *buf, size_t *len)
 	return judge_opened(tls, opened);
 }
 
+/* As above, of records that the kernel has opened; several of data at once. */
+static enum tls_step take_kernels(struct aw_tls *tls, uint8_t *buf, size_t *len)
+{
+	bool fits = *len >= AW_TLS_RECORD_MAX;
+	uint8_t *to = fits ? buf : aw_tls_take_in(tls);
+	size_t room = fits ? *len : AW_TLS_RECORD_MAX;
+	enum aw_tls_opened opened;
+	uint8_t type;
+	ssize_t n;
+
+	*len = 0;
+	if (!to) {
+		tls->io_errno = ENOMEM;
+		return STEP_SOCKET;
+	}
+	n = aw_ktls_recv(tls, to, room, &type);
+	if (n < 0 && tls->records.fault)
+		return judge_opened(tls, AW_TLS_OPENED_FAULT);
+	if (n < 0 || tls->fin_seen)
+		return STEP_SOCKET;
+	opened = aw_tls_records_take(&tls->records, type, to, (size_t)n);
+	if (tls->records.opens_anew && opened != AW_TLS_OPENED_FAULT && !aw_ktls_follow(tls))
+		opened = AW_TLS_OPENED_FAULT;
+	if (opened == AW_TLS_OPENED_DATA && fits) {
+		*len = (size_t)n;
+	} else if (opened == AW_TLS_OPENED_DATA) {
+		tls->rest = to;
+		tls->rest_len = (size_t)n;
+	}
+	return judge_opened(tls, opened);
+}
+
 static ssize_t take_rest(struct aw_tls *tls, void *buf, size_t len)
 {
 	if (len > tls->rest_len)
@@ -124,19 +156,19 @@ static ssize_t receive(struct aw_tls *tls, void *buf, size_t room)
 {
 	enum tls_step step = STEP_AGAIN;
 	size_t len = 0;
-	ssize_t n = 1;
 
 	while (step == STEP_AGAIN && tls->rest_len == 0 && !tls->closed) {
 		len = room;
-		step = open_next(tls, buf, &len);
-		if (step == STEP_SOCKET) {
-			n = aw_tls_read_socket(tls);
-			step = n > 0 ? STEP_AGAIN : STEP_SOCKET;
-		}
+		aw_ktls_begin_receives(tls);
+		if (tls->ktls.receives == AW_KTLS_KERNEL)
+			step = take_kernels(tls, buf, &len);
+		else if ((step = open_next(tls, buf, &len)) == STEP_SOCKET &&
+			 aw_tls_read_socket(tls) > 0)
+			step = STEP_AGAIN;
 	}
 	if (tls->rest_len > 0)
 		return take_rest(tls, buf, room);
-	if (step == STEP_SOCKET && (n == 0 || tls->io_errno))
+	if (step == STEP_SOCKET && (tls->fin_seen || tls->io_errno))
 		aw_tls_fail(tls);
 	if (step == STEP_DATA)
 		return (ssize_t)len;
@@ -151,8 +183,13 @@ static void answer_update(struct aw_tls *tls)
 {
 	size_t len;
 
-	if (!tls->records.owes_update || tls->err || tls->finished || tls->out_len > 0 ||
-	    !aw_tls_make_room(tls, EXTRA_MAX))
+	if (!tls->records.owes_update || tls->err || tls->finished || tls->out_len > 0)
+		return;
+	if (aw_tls_sends_pieces(tls)) {
+		(void)!aw_ktls_update(tls);
+		return;
+	}
+	if (!aw_tls_make_room(tls, EXTRA_MAX))
 		return;
 	len = aw_tls_records_put_update(&tls->records, tls->out);
 	tls->out_len = len;
@@ -190,7 +227,27 @@ ssize_t aw_tls_send_sealed(struct aw_tls *tls)
 		return -1;
 	}
 	tls->owed = 0;
+	aw_ktls_begin_sends(tls);
 	return (ssize_t)sent;
+}
+
+bool aw_tls_sends_pieces(const struct aw_tls *tls)
+{
+	return tls->ktls.sends == AW_KTLS_KERNEL;
+}
+
+ssize_t aw_tls_send_pieces(struct aw_tls *tls, const struct iovec *iov, size_t count)
+{
+	return aw_ktls_send(tls, iov, count);
+}
+
+enum aw_tls_by aw_tls_by(const struct aw_tls *tls)
+{
+	bool sends = tls->ktls.sends == AW_KTLS_KERNEL;
+
+	if (sends != (tls->ktls.receives == AW_KTLS_KERNEL))
+		return AW_TLS_BY_BOTH;
+	return sends ? AW_TLS_BY_KERNEL : AW_TLS_BY_USER;
 }
 
 /* False: the cipher has failed, and the session is over. */
@@ -209,7 +266,9 @@ static bool update_keys(struct aw_tls *tls)
 	uint32_t most = atomic_load_explicit(&aw_bounds.tls_records_max, memory_order_relaxed);
 	size_t len;
 
-	if (tls->records.seals.key.seq < most && !tls->records.owes_update)
+	if ((tls->records.seals.key.seq < most ||
+	     !aw_suite_is_bounded(tls->records.seals.key.suite)) &&
+	    !tls->records.owes_update)
 		return true;
 	len = aw_tls_records_put_update(&tls->records, tls->out + tls->out_len);
 	tls->out_len += len;
@@ -277,10 +336,13 @@ ssize_t aw_tls_seal(struct aw_tls *tls, const void *buf, size_t len)
 
 ssize_t aw_tls_send(struct aw_tls *tls, const void *buf, size_t len)
 {
+	const struct iovec piece = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
 	ssize_t n = aw_tls_send_sealed(tls);
 
 	if (n != 0)
 		return n;
+	if (aw_tls_sends_pieces(tls))
+		return aw_ktls_send(tls, &piece, 1);
 	n = aw_tls_seal(tls, buf, len);
 	return n > 0 ? aw_tls_send_sealed(tls) : n;
 }
@@ -290,7 +352,9 @@ static void put_close_notify(struct aw_tls *tls)
 {
 	tls->finished = true;
 	o->SSL_set_shutdown(tls->ssl, SSL_SENT_SHUTDOWN);
-	if (aw_tls_make_room(tls, EXTRA_MAX))
+	if (aw_tls_sends_pieces(tls))
+		tls->ktls.owes_close = true;
+	else if (aw_tls_make_room(tls, EXTRA_MAX))
 		tls->out_len += aw_tls_records_put_alert(&tls->records, tls->out + tls->out_len,
 							 AW_TLS_CLOSE_NOTIFY);
 }

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A kernel's TLS of sockets, in the test's own process, since the kernel that tests run under may have none: setsockopt, send, sendmsg
+// and recvmsg of the C library, for any stream socket. The records are TLS 1.3's, sealed by libcrypto.
+#ifndef TESTS_LIB_KERNEL_TLS_H
+#define TESTS_LIB_KERNEL_TLS_H
+
+#include <stdbool.h>
+
+/* What the next calls find, and what was called. */
+struct kernel_tls {
+	int attach_errno, sends_errno, receives_errno; /* 0: the call does what it is for */
+	bool changes_keys;
+	unsigned int sends_set, receives_set; /* times that keys were set */
+};
+
+extern struct kernel_tls kernel_tls;
+
+#endif
