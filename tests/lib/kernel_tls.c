@@ -8,11 +8,14 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <linux/tls.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -36,6 +39,9 @@ struct half {
 static struct {
 	bool attached;
 	struct half sends, receives;
+	uint64_t given; /* bytes, to TCP */
+	uint8_t waiting[4096];
+	size_t waiting_len;
 } sockets[FDS_MAX];
 
 static const struct aw_libcrypto *const o = &aw_libcrypto;
@@ -116,6 +122,70 @@ int close(int fd)
 	return (int)syscall(SYS_close, fd);
 }
 
+/* Of keys to send: the number of the next record. */
+static int tell_number(int fd, void *value)
+{
+	struct half *half = &sockets[fd].sends;
+	uint8_t *to = half->cipher == TLS_CIPHER_AES_GCM_128
+			      ? ((struct tls12_crypto_info_aes_gcm_128 *)value)->rec_seq
+		      : half->cipher == TLS_CIPHER_AES_GCM_256
+			      ? ((struct tls12_crypto_info_aes_gcm_256 *)value)->rec_seq
+			      : ((struct tls12_crypto_info_chacha20_poly1305 *)value)->rec_seq;
+
+	for (int i = 0; i < 8; i++)
+		to[i] = (uint8_t)(half->number >> 8 * (7 - i));
+	return 0;
+}
+
+int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	if (level == AW_SOL_TLS && name == TLS_TX)
+		return tell_number(fd, value);
+	if (level == IPPROTO_TCP && name == TCP_INFO && fd < FDS_MAX) {
+		((struct tcp_info *)value)->tcpi_bytes_acked = sockets[fd].given;
+		return 0;
+	}
+	return (int)syscall(SYS_getsockopt, fd, level, name, value, len);
+}
+
+/* Whatever TCP has been given it has sent, too. */
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list list;
+	void *value;
+
+	va_start(list, request);
+	value = va_arg(list, void *);
+	va_end(list);
+	if (request != SIOCOUTQ)
+		return (int)syscall(SYS_ioctl, fd, request, value);
+	*(int *)value = 0;
+	return 0;
+}
+
+static void give(int fd, const uint8_t *octets, size_t len)
+{
+	assert(syscall(SYS_sendto, fd, octets, len, MSG_NOSIGNAL, NULL, 0) == (long)len);
+	sockets[fd].given += len;
+}
+
+void kernel_tls_make_room(int fd)
+{
+	give(fd, sockets[fd].waiting, sockets[fd].waiting_len);
+	sockets[fd].waiting_len = 0;
+}
+
+static void give_or_keep(int fd, const uint8_t *octets, size_t len)
+{
+	if (!kernel_tls.is_full) {
+		give(fd, octets, len);
+		return;
+	}
+	assert(len <= sizeof(sockets[fd].waiting) - sockets[fd].waiting_len);
+	memcpy(sockets[fd].waiting + sockets[fd].waiting_len, octets, len);
+	sockets[fd].waiting_len += len;
+}
+
 /* Seals or opens a record's text where it lies. False: the tag is wrong. */
 static bool pass(struct half *half, bool seals, const uint8_t head[HEAD], uint8_t *text, size_t len,
 		 uint8_t tag[TAG])
@@ -156,8 +226,7 @@ static void send_record(int fd, uint8_t type, const uint8_t *content, size_t len
 	record[HEAD + len] = type;
 	(void)pass(&sockets[fd].sends, true, record, record + HEAD, len + 1,
 		   record + HEAD + len + 1);
-	assert(syscall(SYS_sendto, fd, record, HEAD + sealed, MSG_NOSIGNAL, NULL, 0) ==
-	       (long)(HEAD + sealed));
+	give_or_keep(fd, record, HEAD + sealed);
 }
 
 ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)

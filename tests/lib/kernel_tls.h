@@ -10,9 +10,13 @@
 struct kernel_tls {
 	int attach_errno, sends_errno, receives_errno; /* 0: the call does what it is for */
 	bool changes_keys;
+	bool is_full; /* TCP takes nothing: records wait, until kernel_tls_make_room */
 	unsigned int sends_set, receives_set; /* times that keys were set */
 };
 
 extern struct kernel_tls kernel_tls;
+
+/* TCP takes what waits on the socket. */
+void kernel_tls_make_room(int fd);
 
 #endif

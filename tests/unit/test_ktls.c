@@ -434,6 +434,29 @@ static void finish__is_told_from_a_cut(void **state)
 	}
 }
 
+/* A FIN that is quicker than records in the socket's TLS would cut them off. */
+static void finish__waits_for_what_the_kernel_keeps(void **state)
+{
+	struct link link = connect_ends(-1);
+
+	(void)state;
+	say_both_ways(&link);
+	assert_true(aw_tls_has_left(link.ends[0]));
+	kernel_tls.is_full = true;
+	assert_int_equal(aw_tls_send(link.ends[0], "abc", 3), 3);
+	assert_false(aw_tls_has_left(link.ends[0]));
+	assert_false(aw_tls_finish(link.ends[0]));
+	assert_true(aw_tls_has_output(link.ends[0]));
+	assert_false(aw_tls_flush(link.ends[0]));
+	kernel_tls.is_full = false;
+	kernel_tls_make_room(link.fds[0]);
+	assert_true(aw_tls_flush(link.ends[0]));
+	assert_false(aw_tls_has_output(link.ends[0]));
+	(void)pass_on(&link, 0, 0);
+	assert_int_equal(read_end(&link, 1), 0);
+	end_link(&link);
+}
+
 /* Keys that never change stay in the kernel alone; no end changes them, be its records the kernel's or not. */
 static void keys__that_cannot_change(void **state)
 {
@@ -505,6 +528,7 @@ static int run_with_changing_keys(void)
 		cmocka_unit_test(recv__answers_a_key_update_that_asks),
 		cmocka_unit_test(recv__refuses_a_record_that_was_changed),
 		cmocka_unit_test(finish__is_told_from_a_cut),
+		cmocka_unit_test(finish__waits_for_what_the_kernel_keeps),
 	};
 
 	kernel_tls.changes_keys = true;
