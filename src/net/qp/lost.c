@@ -53,7 +53,8 @@ static void look_at(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 		break;
 	case AW_LIVENESS_LOST:
 		atomic_store_explicit(&sent, true, memory_order_relaxed);
-		aw_uqp_lose(qp);
+		aw_uqp_stream_lost(qp);
+		aw_uqp_push(qp);
 		break;
 	}
 }

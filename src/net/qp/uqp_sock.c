@@ -336,10 +336,10 @@ int aw_uqp_listen_again(struct aw_uqp *qp)
 
 static bool joins(struct aw_uqp *qp, int set) AW_REQUIRES(qp->lock)
 {
-	if (aw_channel_watch(set, qp->fd, qp->handle, qp->listens_for) != 0)
-		return false;
-	if (qp->in->is_socket || move_bell(qp, set, AW_BELL_CHANNEL) == 0)
-		return true;
+	bool joined = aw_channel_watch(set, qp->fd, qp->handle, qp->listens_for) == 0;
+
+	if (!joined || qp->in->is_socket || move_bell(qp, set, AW_BELL_CHANNEL) == 0)
+		return joined;
 	aw_channel_watch(set, qp->fd, qp->handle, 0);
 	return false;
 }
@@ -576,12 +576,6 @@ void aw_uqp_push(struct aw_uqp *qp)
 	if (waits && qp->core.sent_pos != before)
 		aw_watched_wake(qp, qp->serving.watched_by);
 	settle(qp);
-}
-
-void aw_uqp_lose(struct aw_uqp *qp)
-{
-	aw_uqp_stream_lost(qp);
-	aw_uqp_push(qp);
 }
 
 void aw_uqp_serve(struct aw_uqp *qp)

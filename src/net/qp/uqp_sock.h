@@ -66,9 +66,6 @@ void aw_uqp_on_flush(uint32_t handle);
 void aw_uqp_on_late(uint32_t handle);
 void aw_uqp_on_exit(uint32_t handle);
 
-/* For net/qp/lost.c: acts as if TCP had reported that the peer is gone. */
-void aw_uqp_lose(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
-
 /* Calls act for the QP with this handle, if there is one, with its lock held. */
 void aw_uqp_with(uint32_t handle, void (*act)(struct aw_uqp *qp));
 
