@@ -92,7 +92,9 @@ static void log_refused(const char *direction, int err)
 {
 	aw_log(aw_log_has_room() ? AW_LOG_WARN : AW_LOG_INFO,
 	       "tls records are made in user space: the kernel refuses the keys by which to %s: %s",
-	       direction, strerror(err));
+	       direction,
+	       err == ENOENT ? "it lacks the cipher; as root: modprobe -a gcm chacha20poly1305"
+			     : strerror(err));
 }
 
 void aw_ktls_begin_sends(struct aw_tls *tls)
