@@ -212,18 +212,28 @@ static void wake_cq(uint32_t handle, const struct aw_channel *ch)
 	aw_uqp_put(qp);
 }
 
-/*
- * A QP comes and goes under moving, and what the progress thread has moved before has its event in the channel. So a QP whose socket
- * has woken this thread is in moving, or in watched before it was in moving or behind.
- */
-static int find_watched(const struct aw_channel *ch, uint32_t handles[EVENTS_MAX])
+static int add_moving(const struct aw_channel *ch, uint32_t handles[EVENTS_MAX], int n)
 {
-	int n = has_watched(ch) ? find_ready(ch, ch->fd, handles) : 0;
 	uint32_t moving = atomic_load(&ch->moving);
 
 	if (moving != AW_CHANNEL_NONE && n < EVENTS_MAX)
 		handles[n++] = moving;
-	return n > 0 || !has_watched(ch) ? n : find_ready(ch, ch->fd, handles);
+	return n;
+}
+
+/*
+ * A QP comes and goes under moving. One whose socket has woken this thread as it joined is in moving at first, or in the set; one that the
+ * progress thread has taken from the set is in moving behind that, or has its event in the channel.
+ */
+static int find_watched(const struct aw_channel *ch, uint32_t handles[EVENTS_MAX])
+{
+	uint32_t joining[EVENTS_MAX];
+	int joins = add_moving(ch, joining, 0);
+	int n = has_watched(ch) ? find_ready(ch, ch->fd, handles) : 0;
+
+	if (joins > 0 && n < EVENTS_MAX)
+		handles[n++] = joining[0];
+	return add_moving(ch, handles, n);
 }
 
 /*

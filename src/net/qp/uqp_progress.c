@@ -113,12 +113,6 @@ void aw_uqp_on_deadline(uint32_t handle)
 	aw_uqp_with(handle, meet_deadline);
 }
 
-static void take_back(struct aw_uqp *qp) AW_REQUIRES(aw_serving_list_lock, qp->lock)
-{
-	aw_watched_moves(qp);
-	aw_serving_take_back(qp);
-}
-
 /* Asks, and moves the QP. True when the QP is to be served now. */
 static bool judge(struct aw_uqp *qp, enum aw_serve_cause cause, struct aw_serve_seen *seen)
 	AW_REQUIRES(aw_serving_list_lock, qp->lock)
@@ -126,12 +120,13 @@ static bool judge(struct aw_uqp *qp, enum aw_serve_cause cause, struct aw_serve_
 	struct aw_serve_plan plan = aw_serve_plan(cause, seen, 0);
 
 	if (plan.next != seen->server) {
+		aw_watched_moves(qp);
 		/* The kernel may have no memory for the epoll set; then the QP stays. */
 		seen->stuck = aw_uqp_listen_again(qp) != 0;
 		if (seen->stuck)
 			plan = aw_serve_plan(cause, seen, 0);
 		else
-			take_back(qp);
+			aw_serving_take_back(qp);
 	}
 	if (plan.look_again)
 		aw_serving_look_again();
