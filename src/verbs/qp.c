@@ -371,9 +371,6 @@ void vb_qp_event(struct vb_qp *qp, uint32_t events)
 	/* To the initiator of XRC come answers alone. */
 	if (!is_in_rtr || qp->uqp->attr.xrc == AW_XRC_INITIATOR)
 		events &= ~(uint32_t)AW_UQP_BEGUN;
-	/* As on InfiniBand, a completion and no event reports what the peer refused. */
-	if (qp->uqp->by_rc && qp->uqp->core.peer_error)
-		events &= ~(uint32_t)AW_UQP_FATAL;
 	if (events & (AW_UQP_ACCESS_ERR | AW_UQP_REQ_ERR))
 		vb_refusal_tell(qp);
 	for (int i = 0; i < VB_QP_SOURCES; i++)

@@ -24,7 +24,8 @@ void aw_uqp_note_events(struct aw_uqp *qp)
 		qp->events_due |= AW_UQP_BEGUN;
 	if (qp->attached && (over || core->peer_closed))
 		qp->events_due |= AW_UQP_CLOSED;
-	if (qp->attached && !qp->leaves)
+	/* As on InfiniBand, a completion and no event reports what the peer refused. */
+	if (qp->attached && !qp->leaves && !(qp->by_rc && core->peer_error))
 		qp->events_due |= failures[aw_failure_of(core)];
 	if (qp->drain_asked && aw_qp_is_drained(core))
 		qp->events_due |= AW_UQP_DRAINED;
