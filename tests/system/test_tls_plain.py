@@ -238,6 +238,25 @@ def test_a_server_without_tls(ends, files, answer):  # noqa: F811
     assert "failed EPROTO" in client.output(), client.report()
 
 
+def test_a_write_tells_of_a_refusal(ends, files):  # noqa: F811
+    """Behind it the connection has ended, as TCP's behind an error."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = ends(HEAD + """
+import select
+with socket.create_connection(("127.0.0.1", port)) as sock:
+    poller = select.poll()
+    poller.register(sock, select.POLLIN)
+    poller.poll()
+    for _ in range(2):
+        told(lambda: sock.send(secret))
+""", listener.getsockname()[1], files=files, rules=PLAIN)
+        with listener.accept()[0] as conn:
+            conn.sendall(b"220 ready\r\n")
+            end_well(client)
+    client.wait_output("the peer speaks no tls")
+    assert "failed EPROTO\nfailed EPIPE\n" in client.output(), client.report()
+
+
 # --- two ends of anywarp's
 
 def test_two_ends(ends, port, files):  # noqa: F811

@@ -64,7 +64,7 @@ int aw_pair_reset(int fd)
 int aw_pair_broken(int fd)
 {
 	struct aw_sock *sock = lock_pair(fd);
-	int err = EPIPE;
+	int err = sock ? EPIPE : -1;
 
 	if (sock && !sock->shut && !sock->reset_told) {
 		if (was_reset(sock, fd))

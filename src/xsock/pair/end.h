@@ -13,7 +13,7 @@ int aw_pair_end_of_read(int fd);
 int aw_pair_reset(int fd);
 /*
  * A write to fd has failed with EPIPE. Returns that, or ECONNRESET; 0: the program's first write behind the peer's end, which TCP
- * takes.
+ * takes; -1: fd is no pair.
  */
 int aw_pair_broken(int fd);
 /* Returns SO_ERROR, of which near is the pair's own. */

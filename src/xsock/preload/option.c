@@ -248,22 +248,27 @@ static int get_error(int fd, const struct aw_sock *sock, void *value, socklen_t 
 	return aw_option_copy_out(&near, sizeof(near), value, len);
 }
 
-int aw_option_end(int fd)
+/* The errno with which the connection of fd, which is bridged and no pair, has ended, once, or 0. */
+static int take_failure(int fd)
 {
 	struct aw_sock sock;
-	int saved = errno, err = aw_sandbox_is_on() ? 0 : aw_pair_end_of_read(fd);
+	int err = 0;
 	socklen_t len = sizeof(err);
 
-	if (err < 0) {
-		err = 0;
-		if (aw_fdtab_look(fd, &sock)) {
-			if (sock.extended)
-				(void)aw_extended_get_option(&sock, SOL_SOCKET, SO_ERROR, &err,
-							     &len);
-			else
-				err = take_errno(fd);
-		}
-	}
+	if (!aw_fdtab_look(fd, &sock))
+		return 0;
+	if (!sock.extended)
+		return take_errno(fd);
+	(void)aw_extended_get_option(&sock, SOL_SOCKET, SO_ERROR, &err, &len);
+	return err;
+}
+
+int aw_option_end(int fd)
+{
+	int saved = errno, err = aw_sandbox_is_on() ? 0 : aw_pair_end_of_read(fd);
+
+	if (err < 0)
+		err = take_failure(fd);
 	errno = err ? err : saved;
 	return err ? -1 : 0;
 }
@@ -277,6 +282,10 @@ ssize_t aw_option_broken(int fd, size_t len)
 {
 	int err = aw_sandbox_is_on() ? EPIPE : aw_pair_broken(fd);
 
+	if (err < 0) {
+		err = take_failure(fd);
+		err = err ? err : EPIPE;
+	}
 	return err ? aw_fail_with(err) : (ssize_t)len;
 }
 

@@ -33,8 +33,8 @@ int aw_option_end(int fd);
  */
 int aw_option_reset(int fd);
 /*
- * A write of len bytes to fd, a bridged fd, has failed with EPIPE. Returns -1 with errno; or len, where TCP would take the bytes
- * although the peer has closed: the first time that the program writes then.
+ * A write of len bytes to fd, a bridged fd, has failed with EPIPE. Returns -1 with errno, of the connection's failure if no call has
+ * told that; or len, where TCP would take the bytes although the peer has closed: the first time that the program writes then.
  */
 ssize_t aw_option_broken(int fd, size_t len);
 
