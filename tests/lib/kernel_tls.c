@@ -86,6 +86,8 @@ static int set_keys(int fd, int direction, const void *info)
 	struct half *half = sends ? &sockets[fd].sends : &sockets[fd].receives;
 
 	errno = sends ? kernel_tls.sends_errno : kernel_tls.receives_errno;
+	if (sends && fd == kernel_tls.refused_fd)
+		errno = EINVAL;
 	if (!errno && half->is_set && !kernel_tls.changes_keys)
 		errno = EBUSY;
 	if (errno)

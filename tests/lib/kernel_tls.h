@@ -9,6 +9,7 @@
 /* What the next calls find, and what was called. */
 struct kernel_tls {
 	int attach_errno, sends_errno, receives_errno; /* 0: the call does what it is for */
+	int refused_fd; /* whose keys to send are refused; 0: none */
 	bool changes_keys;
 	bool is_full; /* TCP takes nothing: records wait, until kernel_tls_make_room */
 	unsigned int sends_set, receives_set; /* times that keys were set */

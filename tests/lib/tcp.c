@@ -84,6 +84,16 @@ int tcp_connect(const struct sockaddr_storage *addr)
 	return patient(fd);
 }
 
+void tcp_pair(int fds[2])
+{
+	struct sockaddr_storage addr;
+	int listener = tcp_listen(1, &addr);
+
+	fds[0] = tcp_connect(&addr);
+	fds[1] = tcp_accept(listener);
+	close(listener);
+}
+
 void tcp_send(int fd, const void *octets, size_t len)
 {
 	assert_int_equal(send(fd, octets, len, MSG_NOSIGNAL), len);

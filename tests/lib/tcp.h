@@ -18,6 +18,8 @@ int tcp_listen(int backlog, struct sockaddr_storage *addr);
 int tcp_accept(int listener);
 /* A blocking socket connected to addr. */
 int tcp_connect(const struct sockaddr_storage *addr);
+/* The two ends of a connection: the one that has connected, and the one that has accepted. */
+void tcp_pair(int fds[2]);
 /* A non-blocking, close-on-exec socket, as net/ wants them. */
 int tcp_socket(int family);
 socklen_t tcp_addr_len(const struct sockaddr_storage *addr);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // QPs of one process over TCP and TLS: what arrives, also under keys that change all the time, and payload that is gone when it is
-// to be sealed from where it lies. The certificate is made by the openssl command.
+// to be sealed from where it lies.
 #define _GNU_SOURCE // memfd_create
 #include "../lib/gone.h"
 #include "../lib/memory_scan.h"
 #include "../lib/tcp.h"
+#include "../lib/tls_files.h"
+#include "../lib/tls_link.h"
 #include "../lib/uqp_pair.h"
 #include "net/base/bounds.h"
 #include "net/mem/fault.h"
@@ -22,14 +24,11 @@
 
 #include <cmocka.h>
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,75 +41,21 @@
 #define SHORT_OCTETS 2000u /* so many FPDUs of which fill more than a record */
 #define WAIT_MS 60000 /* nothing takes so long but a hang */
 
-static char folder[] = "/tmp/anywarp-unit-carrier-tls-XXXXXX";
-
-static const char make_files[] =
-	"cd %s && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=ends "
-	"-addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem >log 2>&1";
-
-static void set_file(const char *variable, const char *name)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	setenv(variable, path, 1);
-}
-
-static int make_certificate(void **state)
-{
-	char command[512];
-
-	(void)state;
-	if (!mkdtemp(folder))
-		return -1;
-	snprintf(command, sizeof(command), make_files, folder);
-	setenv("ANYWARP_TLS", "require", 1);
-	set_file("ANYWARP_TLS_CERT", "cert.pem");
-	set_file("ANYWARP_TLS_KEY", "key.pem");
-	set_file("ANYWARP_TLS_CA", "cert.pem");
-	return system(command);
-}
-
-static int remove_certificate(void **state)
-{
-	char command[64];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -r %s", folder);
-	return system(command);
-}
-
 /* fds and sessions: of the end that connects, and of the one that accepts. */
-static void shake_hands(const int fd[2], struct aw_tls *tls[2])
+static void connect_ends(int fd[2], struct aw_tls *tls[2])
 {
-	const struct aw_tls_want want = { .mode = AW_TLS_REQUIRE };
-	struct sockaddr_in peer = { .sin_family = AF_INET,
-				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	enum aw_tls_io io[2] = { AW_TLS_MORE, AW_TLS_MORE };
 
+	tcp_pair(fd);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(
-			aw_tls_create(fd[i], (struct sockaddr *)&peer, i == 1, &want, &tls[i]), 0);
+		tcp_unblock(fd[i]);
+	tls_link_make_ends(fd, 0, NULL, tls);
 	for (int step = 0; step < STEPS_MAX && (io[0] == AW_TLS_MORE || io[1] == AW_TLS_MORE);
 	     step++)
 		if (io[step % 2] == AW_TLS_MORE)
 			io[step % 2] = aw_tls_handshake(tls[step % 2]);
 	assert_int_equal(io[0], AW_TLS_DONE);
 	assert_int_equal(io[1], AW_TLS_DONE);
-}
-
-static void connect_ends(int fd[2], struct aw_tls *tls[2])
-{
-	struct sockaddr_storage addr;
-	int listener = tcp_listen(1, &addr);
-
-	getsockname(listener, (struct sockaddr *)&addr, &(socklen_t){ sizeof(addr) });
-	fd[0] = tcp_connect(&addr);
-	fd[1] = tcp_accept(listener);
-	close(listener);
-	for (int i = 0; i < 2; i++)
-		tcp_unblock(fd[i]);
-	shake_hands(fd, tls);
 }
 
 /* Without CRCs, as under TLS they are: payload of more than a few bytes stays in the program's memory. */
@@ -487,5 +432,5 @@ int main(void)
 		cmocka_unit_test(free__wipes_the_keys),
 	};
 
-	return cmocka_run_group_tests(tests, make_certificate, remove_certificate);
+	return cmocka_run_group_tests(tests, tls_files_make, tls_files_remove);
 }

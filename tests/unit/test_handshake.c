@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A handshake without a socket against another, against OpenSSL's own session, and against peers that are to be refused. The
-// certificates are made by the openssl command.
+// A handshake without a socket against another, against OpenSSL's own session, and against peers that are to be refused.
 #include "net/tls/handshake.h"
 
+#include "../lib/tls_files.h"
 #include "base/array.h"
 #include "net/tls/context.h"
 #include "net/tls/session.h"
@@ -24,60 +24,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define NAME "cluster"
 #define FLIGHT_MAX 16384 /* bytes of one end's part of a handshake */
-
-static char folder[] = "/tmp/anywarp-unit-handshake-XXXXXX";
-
-static const char make_files[] =
-	"cd %s && exec 2>&1 >log && key='-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes' && "
-	"printf 'subjectAltName=DNS:" NAME
-	"\\n' >ext && printf 'subjectAltName=DNS:other\\n' >other && "
-	"openssl req -new $key -subj /CN=own -keyout own.key -out own.csr && "
-	"for ca in ca foe; do openssl req -x509 $key -days 2 -subj /CN=$ca -keyout $ca.key -out $ca.pem && "
-	"openssl x509 -req -in own.csr -CA $ca.pem -CAkey $ca.key -CAcreateserial -days 2 -extfile ext "
-	"-out $ca-own.pem || exit 1; done && "
-	"openssl x509 -req -in own.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile other "
-	"-out other-own.pem && "
-	"openssl x509 -req -in own.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days -1 -extfile ext "
-	"-out old-own.pem";
 
 static const struct aw_openssl *const o = &aw_openssl;
 
-static char *path_of(const char *name)
+static int make_files(void **state)
 {
-	static char paths[4][64];
-	static unsigned int next;
-	char *path = paths[next++ % 4];
+	int made = tls_files_make(state);
 
-	snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
-	return path;
-}
-
-static int make_certificates(void **state)
-{
-	char command[1536];
-
-	(void)state;
-	if (!mkdtemp(folder))
-		return -1;
-	snprintf(command, sizeof(command), make_files, folder);
-	setenv("ANYWARP_TLS", "require", 1);
-	setenv("ANYWARP_TLS_CERT", path_of("ca-own.pem"), 1);
-	setenv("ANYWARP_TLS_KEY", path_of("own.key"), 1);
-	setenv("ANYWARP_TLS_CA", path_of("ca.pem"), 1);
-	setenv("ANYWARP_TLS_NAME", NAME, 1);
-	setenv("ANYWARP_TLS_KEYLOG", path_of("keys"), 1);
-	return system(command) || aw_tls_check();
-}
-
-static int remove_certificates(void **state)
-{
-	char command[64];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -r %s", folder);
-	return system(command);
+	setenv("ANYWARP_TLS_KEYLOG", tls_files_path("keys"), 1);
+	return made || aw_tls_check();
 }
 
 static const struct aw_tls_want require = { .mode = AW_TLS_REQUIRE };
@@ -127,9 +83,9 @@ static void peer_make(struct peer *peer, bool accepts, const char *alpn)
 /* A server that speaks TLS for something else: it knows no protocol. */
 static void peer_make_foreign_server(struct peer *peer)
 {
-	struct aw_tls_settings settings = { .cert = path_of("ca-own.pem"),
-					    .key = path_of("own.key"),
-					    .ca = path_of("ca.pem") };
+	struct aw_tls_settings settings = { .cert = tls_files_path("own.pem"),
+					    .key = tls_files_path("own.key"),
+					    .ca = tls_files_path("ca.pem") };
 	char why[AW_TLS_CONTEXT_WHY_MAX];
 	SSL_CTX *ctx;
 
@@ -146,13 +102,14 @@ static void peer_make_foreign_server(struct peer *peer)
 /* A client with this certificate, or without one, which takes any server's. */
 static void peer_make_client(struct peer *peer, const char *cert, const char *alpn)
 {
-	struct aw_tls_settings settings = { .key = path_of("own.key"), .ca = path_of("ca.pem") };
+	struct aw_tls_settings settings = { .key = tls_files_path("own.key"),
+					    .ca = tls_files_path("ca.pem") };
 	char why[AW_TLS_CONTEXT_WHY_MAX];
 	SSL_CTX *ctx;
 
 	*peer = (struct peer){ .expect.alpn = alpn };
 	if (cert) {
-		settings.cert = path_of(cert);
+		settings.cert = tls_files_path(cert);
 		assert_true(aw_tls_context_make(&settings, &ctx, why));
 		o->SSL_CTX_set_verify(ctx, 0, NULL);
 	} else {
@@ -252,7 +209,7 @@ static void take__makes_two_ends_of_one_mind(void **state)
 			assert_int_equal(aw_handshake_wanted(ends[end]), 0);
 			assert_int_equal(aw_handshake_output(ends[end], octets, 1), 0);
 			identity = aw_handshake_identify(ends[end]);
-			assert_string_equal(identity->name, NAME);
+			assert_string_equal(identity->name, TLS_FILES_NAME);
 			aw_tls_identity_put(identity);
 		}
 		assert_int_equal(aw_handshake_cipher(ends[0]), aw_handshake_cipher(ends[1]));
@@ -329,9 +286,9 @@ static void take__refuses_a_client(void **state)
 	static const struct {
 		const char *cert, *words;
 	} rows[] = {
-		{ "foe-own.pem", "unable to get local issuer certificate" },
-		{ "old-own.pem", "certificate has expired" },
-		{ "other-own.pem", "hostname mismatch" },
+		{ "foe.pem", "unable to get local issuer certificate" },
+		{ "old.pem", "certificate has expired" },
+		{ "other.pem", "hostname mismatch" },
 		{ NULL, "the peer has no certificate" },
 	};
 
@@ -554,7 +511,7 @@ static void keylog__has_these_secrets_too(void **state)
 	struct aw_handshake *client = create(false);
 	const struct aw_tls_secrets *secrets = aw_handshake_secrets(client);
 	struct aw_tls_secrets logged = { .len = 0 };
-	FILE *keys = fopen(path_of("keys"), "re");
+	FILE *keys = fopen(tls_files_path("keys"), "re");
 	struct peer server;
 	char line[256];
 
@@ -591,5 +548,5 @@ int main(void)
 		cmocka_unit_test(keylog__has_these_secrets_too),
 	};
 
-	return cmocka_run_group_tests(tests, make_certificates, remove_certificates);
+	return cmocka_run_group_tests(tests, make_files, tls_files_remove);
 }

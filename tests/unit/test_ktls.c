@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Sessions whose records the kernel makes, or at one end only, or in one direction only: over the kernel's TLS of
-// tests/lib/kernel_tls.h. The real one's tests are tests/kernel/test_tls_user.py. The certificate is made by the openssl command.
+// tests/lib/kernel_tls.h. The real one's tests are tests/kernel/test_tls_user.py.
 #include "net/tls/ktls.h"
 
 #include "../lib/kernel_tls.h"
+#include "../lib/tls_files.h"
+#include "../lib/tls_link.h"
 #include "base/array.h"
 #include "net/base/bounds.h"
-#include "net/tls/context.h"
 #include "net/tls/tls_impl.h"
 
 #include <setjmp.h>
@@ -16,12 +17,8 @@
 
 #include <cmocka.h>
 
-#include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -31,139 +28,26 @@
 #define ROUNDS_MAX 20
 #define CHACHA "TLS_CHACHA20_POLY1305_SHA256"
 
-static char folder[] = "/tmp/anywarp-unit-ktls-XXXXXX";
-
-static const char make_files[] =
-	"cd %s && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=ends "
-	"-addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem >log 2>&1";
-
-static void set_file(const char *variable, const char *name)
+static int make_files(void **state)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	setenv(variable, path, 1);
-}
-
-static int make_certificate(void **state)
-{
-	char command[512];
-
-	(void)state;
-	if (!mkdtemp(folder))
-		return -1;
-	snprintf(command, sizeof(command), make_files, folder);
-	setenv("ANYWARP_TLS", "require", 1);
 	setenv("ANYWARP_TLS_RECORDS", "kernel", 1);
-	set_file("ANYWARP_TLS_CERT", "cert.pem");
-	set_file("ANYWARP_TLS_KEY", "key.pem");
-	set_file("ANYWARP_TLS_CA", "cert.pem");
-	return system(command);
-}
-
-static int remove_certificate(void **state)
-{
-	char command[64];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -r %s", folder);
-	return system(command);
-}
-
-/* The ends of one connection, initiator first. The test passes on what they send: wire[i] is the other end of end i's socket. */
-struct link {
-	struct aw_tls *ends[2];
-	int fds[2], wire[2];
-};
-
-/* Passes on what an end has sent, with the octet changed that is so far from the end; 0: none. Returns the number. */
-static size_t pass_on(struct link *link, int from, size_t changed)
-{
-	static char octets[1 << 20];
-	ssize_t n = recv(link->wire[from], octets, sizeof(octets), MSG_DONTWAIT);
-
-	if (n <= 0)
-		return 0;
-	if (changed)
-		octets[(size_t)n - changed] ^= 1;
-	assert_int_equal(send(link->wire[!from], octets, (size_t)n, 0), n);
-	return (size_t)n;
-}
-
-/* The next max octets at most. */
-static size_t pass_part(struct link *link, int from, size_t max)
-{
-	char octets[8192];
-	ssize_t n = recv(link->wire[from], octets, max, MSG_DONTWAIT);
-
-	if (n <= 0)
-		return 0;
-	assert_int_equal(send(link->wire[!from], octets, (size_t)n, 0), n);
-	return (size_t)n;
-}
-
-static void set_suites(const char *names)
-{
-	SSL_CTX *ctx = aw_tls_context_get();
-	int (*set)(SSL_CTX * ctx, const char *names);
-	void *found = dlsym(dlopen(AW_OPENSSL_LIBRARY, RTLD_NOW), "SSL_CTX_set_ciphersuites");
-
-	memcpy(&set, &found, sizeof(set));
-	assert_int_equal(set(ctx, names), 1);
-	aw_openssl.SSL_CTX_free(ctx);
-}
-
-static struct link open_link(void)
-{
-	const struct aw_tls_want want = { .mode = AW_TLS_REQUIRE };
-	const struct sockaddr_in peer = { .sin_family = AF_INET,
-					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct link link;
-
-	for (int i = 0; i < 2; i++) {
-		int pair[2];
-
-		assert_return_code(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair),
-				   errno);
-		link.fds[i] = pair[0];
-		link.wire[i] = pair[1];
-		assert_int_equal(aw_tls_create(pair[0], (const struct sockaddr *)&peer, i == 1,
-					       &want, &link.ends[i]),
-				 0);
-	}
-	return link;
+	return tls_files_make(state);
 }
 
 /* refused: the end whose keys to send by the kernel refuses; -1: none. */
-static struct link connect_ends(int refused)
+static struct tls_link connect_ends(int refused)
 {
-	struct link link = open_link();
-	bool done[2] = { false, false };
+	struct tls_link link = tls_link_open(0, NULL);
 
-	for (int round = 0; round < ROUNDS_MAX && !(done[0] && done[1]); round++) {
-		for (int i = 0; i < 2; i++) {
-			kernel_tls.sends_errno = i == refused ? EINVAL : 0;
-			done[i] = done[i] || aw_tls_handshake(link.ends[i]) == AW_TLS_DONE;
-			(void)pass_on(&link, i, 0);
-		}
-	}
-	kernel_tls.sends_errno = 0;
-	assert_true(done[0] && done[1]);
+	kernel_tls.refused_fd = refused < 0 ? 0 : link.fds[refused];
+	tls_link_shake_hands(&link);
+	kernel_tls.refused_fd = 0;
+	assert_null(link.cause);
 	return link;
 }
 
-static void end_link(struct link *link)
-{
-	for (int i = 0; i < 2; i++) {
-		(void)aw_tls_finish(link->ends[i]);
-		aw_tls_free(link->ends[i]);
-		close(link->fds[i]);
-		close(link->wire[i]);
-	}
-}
-
 /* So many bytes from one end to the other, which has room for so many at a time. */
-static void say(struct link *link, int from, size_t len, size_t room)
+static void say(struct tls_link *link, int from, size_t len, size_t room)
 {
 	static uint8_t sent[200000], got[sizeof(sent)];
 	size_t left = 0, taken = 0;
@@ -175,7 +59,7 @@ static void say(struct link *link, int from, size_t len, size_t room)
 
 		assert_true(n >= 0 || errno == EAGAIN);
 		left += n > 0 ? (size_t)n : 0;
-		(void)pass_on(link, from, 0);
+		(void)tls_link_pass(link, from);
 		aw_tls_begin_turn(link->ends[!from]);
 		while ((n = aw_tls_recv(link->ends[!from], got + taken,
 					room < len - taken ? room : len - taken)) > 0)
@@ -186,13 +70,13 @@ static void say(struct link *link, int from, size_t len, size_t room)
 	assert_memory_equal(got, sent, len);
 }
 
-static void say_both_ways(struct link *link)
+static void say_both_ways(struct tls_link *link)
 {
 	for (int turn = 0; turn < 6; turn++)
 		say(link, turn % 2, 100, sizeof(uint8_t[100000]));
 }
 
-static void assert_made_by(const struct link *link, enum aw_tls_by first, enum aw_tls_by second)
+static void assert_made_by(const struct tls_link *link, enum aw_tls_by first, enum aw_tls_by second)
 {
 	assert_int_equal(aw_tls_by(link->ends[0]), first);
 	assert_int_equal(aw_tls_by(link->ends[1]), second);
@@ -239,13 +123,13 @@ static void begin__hands_over_both_directions(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		struct link link = connect_ends(-1);
+		struct tls_link link = connect_ends(-1);
 
 		assert_int_equal(aw_tls_is_resumed(link.ends[0]), i);
 		assert_made_by(&link, AW_TLS_BY_BOTH, AW_TLS_BY_BOTH);
 		say_both_ways(&link);
 		assert_made_by(&link, AW_TLS_BY_KERNEL, AW_TLS_BY_KERNEL);
-		end_link(&link);
+		tls_link_end(&link);
 	}
 }
 
@@ -253,19 +137,19 @@ static void begin__where_the_kernel_refuses_an_end(void **state)
 {
 	(void)state;
 	for (int refused = 0; refused < 2; refused++) {
-		struct link link = connect_ends(refused);
+		struct tls_link link = connect_ends(refused);
 
 		say_both_ways(&link);
 		assert_made_by(&link, refused == 0 ? AW_TLS_BY_USER : AW_TLS_BY_KERNEL,
 			       refused == 1 ? AW_TLS_BY_USER : AW_TLS_BY_KERNEL);
 		assert_int_equal(link.ends[refused]->ktls.receives, AW_KTLS_USER);
-		end_link(&link);
+		tls_link_end(&link);
 	}
 }
 
 static void begin__where_the_kernel_refuses_a_direction(void **state)
 {
-	struct link link;
+	struct tls_link link;
 
 	(void)state;
 	kernel_tls.receives_errno = ENOMEM;
@@ -273,11 +157,11 @@ static void begin__where_the_kernel_refuses_a_direction(void **state)
 	say_both_ways(&link);
 	assert_made_by(&link, AW_TLS_BY_BOTH, AW_TLS_BY_BOTH);
 	kernel_tls.receives_errno = 0;
-	end_link(&link);
+	tls_link_end(&link);
 }
 
 /* The responder reads the initiator's last flight, and of the records behind it whatever has come with it. */
-static void shake_hands_with(struct link *link, const void *octets, size_t len, size_t cut)
+static void shake_hands_with(struct tls_link *link, const void *octets, size_t len, size_t cut)
 {
 	enum aw_tls_io io = AW_TLS_MORE;
 
@@ -285,14 +169,14 @@ static void shake_hands_with(struct link *link, const void *octets, size_t len, 
 		io = aw_tls_handshake(link->ends[0]);
 		if (io == AW_TLS_DONE)
 			break;
-		(void)pass_on(link, 0, 0);
+		(void)tls_link_pass(link, 0);
 		assert_int_equal(aw_tls_handshake(link->ends[1]), AW_TLS_MORE);
-		(void)pass_on(link, 1, 0);
+		(void)tls_link_pass(link, 1);
 	}
 	assert_int_equal(io, AW_TLS_DONE);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(aw_tls_send(link->ends[0], octets, len), len);
-	assert_true(pass_part(link, 0, cut) > 0);
+	assert_true(tls_link_pass_part(link, 0, cut) > 0);
 	assert_int_equal(aw_tls_handshake(link->ends[1]), AW_TLS_DONE);
 }
 
@@ -304,12 +188,12 @@ static void begin__at_the_end_of_a_record(void **state)
 
 	(void)state;
 	for (size_t cut = 4000; cut < 8000; cut += 250) {
-		struct link link = open_link();
+		struct tls_link link = tls_link_open(0, NULL);
 		size_t taken = 0;
 		ssize_t n;
 
 		shake_hands_with(&link, sent, sizeof(sent), cut);
-		for (size_t passed = 1; passed > 0; passed = pass_part(&link, 0, cut)) {
+		for (size_t passed = 1; passed > 0; passed = tls_link_pass_part(&link, 0, cut)) {
 			for (int turn = 0; turn < 4; turn++) {
 				aw_tls_begin_turn(link.ends[1]);
 				while ((n = aw_tls_recv(link.ends[1], got, sizeof(got))) > 0)
@@ -319,7 +203,7 @@ static void begin__at_the_end_of_a_record(void **state)
 		}
 		assert_int_equal(taken, 3 * sizeof(sent));
 		assert_int_equal(link.ends[1]->ktls.receives, AW_KTLS_KERNEL);
-		end_link(&link);
+		tls_link_end(&link);
 	}
 }
 
@@ -328,33 +212,33 @@ static void begin__amid_a_stream(void **state)
 {
 	static const char sent[3000];
 	static char got[AW_TLS_RECORD_MAX];
-	struct link link = open_link();
+	struct tls_link link = tls_link_open(0, NULL);
 
 	(void)state;
 	shake_hands_with(&link, sent, sizeof(sent), 5000);
-	(void)pass_on(&link, 0, 0);
+	(void)tls_link_pass(&link, 0);
 	aw_tls_begin_turn(link.ends[1]);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(aw_tls_recv(link.ends[1], got, sizeof(got)), sizeof(sent));
 	assert_int_equal(link.ends[1]->ktls.receives, AW_KTLS_KERNEL);
 	assert_int_equal(link.ends[1]->in_len, link.ends[1]->in_used);
-	end_link(&link);
+	tls_link_end(&link);
 }
 
 static void recv__keeps_what_the_caller_has_no_room_for(void **state)
 {
-	struct link link = connect_ends(-1);
+	struct tls_link link = connect_ends(-1);
 
 	(void)state;
 	for (size_t room = 1; room < 200000; room = room * 3 + 1)
 		for (int from = 0; from < 2; from++)
 			say(&link, from, 60000, room);
-	end_link(&link);
+	tls_link_end(&link);
 }
 
 static void send__changes_keys_behind_the_bound(void **state)
 {
-	struct link link = connect_ends(-1);
+	struct tls_link link = connect_ends(-1);
 
 	(void)state;
 	say_both_ways(&link);
@@ -366,13 +250,13 @@ static void send__changes_keys_behind_the_bound(void **state)
 	assert_int_equal(kernel_tls.receives_set, kernel_tls.sends_set);
 	atomic_store(&aw_bounds.tls_records_max, AW_TLS_RECORDS_MAX);
 	say_both_ways(&link);
-	end_link(&link);
+	tls_link_end(&link);
 }
 
 /* Before any other record, and though nothing else is sent. */
 static void recv__answers_a_key_update_that_asks(void **state)
 {
-	struct link link = connect_ends(1);
+	struct tls_link link = connect_ends(1);
 
 	(void)state;
 	say_both_ways(&link);
@@ -382,11 +266,11 @@ static void recv__answers_a_key_update_that_asks(void **state)
 	assert_int_equal(kernel_tls.sends_set, 1);
 	say_both_ways(&link);
 	assert_int_equal(kernel_tls.sends_set, 1);
-	end_link(&link);
+	tls_link_end(&link);
 }
 
 /* Reads an end until it has no more. The errno; 0: the peer has ended. */
-static int read_end(struct link *link, int end)
+static int read_end(struct tls_link *link, int end)
 {
 	char octets[AW_TLS_RECORD_MAX];
 	ssize_t n;
@@ -402,17 +286,22 @@ static void recv__refuses_a_record_that_was_changed(void **state)
 {
 	(void)state;
 	for (int from = 0; from < 2; from++) {
-		struct link link = connect_ends(-1);
+		struct tls_link link = connect_ends(-1);
+		char octets[100];
+		ssize_t n;
 
 		say_both_ways(&link);
 		assert_int_equal(aw_tls_send(link.ends[from], "abc", 3), 3);
-		(void)pass_on(&link, from, 2);
+		n = recv(link.wire[from], octets, sizeof(octets), MSG_DONTWAIT);
+		assert_true(n > 2);
+		octets[n - 2] ^= 1;
+		assert_int_equal(send(link.wire[!from], octets, (size_t)n, 0), n);
 		assert_int_equal(read_end(&link, !from), EPROTO);
 		assert_non_null(strstr(aw_tls_cause(link.ends[!from]), "bad record mac"));
-		assert_true(pass_on(&link, !from, 0) > 0);
+		assert_true(tls_link_pass(&link, !from) > 0);
 		assert_int_equal(read_end(&link, from), EPROTO);
 		assert_non_null(strstr(aw_tls_cause(link.ends[from]), "bad record mac"));
-		end_link(&link);
+		tls_link_end(&link);
 	}
 }
 
@@ -420,24 +309,24 @@ static void finish__is_told_from_a_cut(void **state)
 {
 	(void)state;
 	for (int cut = 0; cut < 2; cut++) {
-		struct link link = connect_ends(-1);
+		struct tls_link link = connect_ends(-1);
 
 		say_both_ways(&link);
 		assert_int_equal(aw_tls_send(link.ends[0], "abc", 3), 3);
 		if (!cut)
 			assert_true(aw_tls_finish(link.ends[0]));
-		(void)pass_on(&link, 0, 0);
+		(void)tls_link_pass(&link, 0);
 		shutdown(link.wire[1], SHUT_WR);
 		assert_int_equal(read_end(&link, 1), cut ? ECONNRESET : 0);
 		assert_int_equal(aw_tls_send(link.ends[0], "abc", 3), cut ? 3 : -1);
-		end_link(&link);
+		tls_link_end(&link);
 	}
 }
 
 /* A FIN that is quicker than records in the socket's TLS would cut them off. */
 static void finish__waits_for_what_the_kernel_keeps(void **state)
 {
-	struct link link = connect_ends(-1);
+	struct tls_link link = connect_ends(-1);
 
 	(void)state;
 	say_both_ways(&link);
@@ -452,15 +341,15 @@ static void finish__waits_for_what_the_kernel_keeps(void **state)
 	kernel_tls_make_room(link.fds[0]);
 	assert_true(aw_tls_flush(link.ends[0]));
 	assert_false(aw_tls_has_output(link.ends[0]));
-	(void)pass_on(&link, 0, 0);
+	(void)tls_link_pass(&link, 0);
 	assert_int_equal(read_end(&link, 1), 0);
-	end_link(&link);
+	tls_link_end(&link);
 }
 
 /* Keys that never change stay in the kernel alone; no end changes them, be its records the kernel's or not. */
 static void keys__that_cannot_change(void **state)
 {
-	struct link link = connect_ends(-1);
+	struct tls_link link = connect_ends(-1);
 
 	(void)state;
 	atomic_store(&aw_bounds.tls_records_max, 3);
@@ -473,34 +362,34 @@ static void keys__that_cannot_change(void **state)
 		assert_memory_equal(link.ends[i]->records.seals.key.secret, none, sizeof(none));
 		assert_memory_equal(link.ends[i]->records.opens.key.secret, none, sizeof(none));
 	}
-	end_link(&link);
+	tls_link_end(&link);
 	link = connect_ends(0);
 	for (int turn = 0; turn < 4; turn++)
 		say_both_ways(&link);
 	atomic_store(&aw_bounds.tls_records_max, AW_TLS_RECORDS_MAX);
-	end_link(&link);
+	tls_link_end(&link);
 }
 
 static void keys__that_a_peer_changes_all_the_same(void **state)
 {
-	struct link link = connect_ends(0);
+	struct tls_link link = connect_ends(0);
 
 	(void)state;
 	say_both_ways(&link);
 	link.ends[0]->records.owes_update = true;
 	assert_int_equal(aw_tls_send(link.ends[0], "abc", 3), 3);
-	(void)pass_on(&link, 0, 0);
+	(void)tls_link_pass(&link, 0);
 	assert_int_equal(read_end(&link, 1), EPROTO);
 	assert_non_null(strstr(aw_tls_cause(link.ends[1]), "ANYWARP_TLS_RECORDS=user"));
-	assert_true(pass_on(&link, 1, 0) > 0);
+	assert_true(tls_link_pass(&link, 1) > 0);
 	assert_int_equal(read_end(&link, 0), EPROTO);
-	end_link(&link);
+	tls_link_end(&link);
 }
 
 static int use_chacha(void **state)
 {
 	(void)state;
-	set_suites(CHACHA);
+	tls_link_set_suites(CHACHA);
 	return 0;
 }
 
@@ -511,7 +400,7 @@ static int run_with_fixed_keys(void)
 		cmocka_unit_test(keys__that_a_peer_changes_all_the_same),
 	};
 
-	return cmocka_run_group_tests(tests, make_certificate, remove_certificate);
+	return cmocka_run_group_tests(tests, make_files, tls_files_remove);
 }
 
 static int run_with_changing_keys(void)
@@ -532,7 +421,7 @@ static int run_with_changing_keys(void)
 	};
 
 	kernel_tls.changes_keys = true;
-	return cmocka_run_group_tests(tests, make_certificate, remove_certificate);
+	return cmocka_run_group_tests(tests, make_files, tls_files_remove);
 }
 
 /* A process asks its kernel once: so one for each kind of kernel. */

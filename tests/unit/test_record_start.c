@@ -35,12 +35,7 @@ const struct aw_record_calls aw_record_calls = { RECORD_CALLS, .is_record = is_h
 
 static void connect_fds(void)
 {
-	struct sockaddr_storage addr;
-	int listener = tcp_listen(1, &addr);
-
-	fds[0] = tcp_connect(&addr);
-	fds[1] = tcp_accept(listener);
-	close(listener);
+	tcp_pair(fds);
 	for (size_t i = 0; i < LARGE; i++)
 		data[i] = (uint8_t)(i * 31 + i / 256);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Two sessions over sockets between which the test reads the records: how they leave, when keys change, and what resumes.
-// The certificates are made by the openssl command.
 #include "net/tls/tls.h"
 
+#include "../lib/tls_files.h"
+#include "../lib/tls_link.h"
 #include "base/array.h"
 #include "net/base/bounds.h"
 #include "net/tls/context.h"
@@ -18,10 +19,8 @@
 
 #include <cmocka.h>
 
-#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,142 +30,21 @@
 
 #define HEADER 5 /* of a record (RFC 8446 5.1) */
 #define KEY_UPDATE (5 + 1 + 16) /* the record of one: the message, its type, and the AEAD's tag */
-#define NAME "cluster"
 
-static char folder[] = "/tmp/anywarp-unit-tls-XXXXXX";
-
-static const char make_files[] =
-	"cd %s && exec 2>&1 >log && key='-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes' && "
-	"openssl req -x509 $key -days 2 -subj /CN=ca -keyout ca.key -out ca.pem && "
-	"printf 'subjectAltName=DNS:" NAME "\\n' >ext && "
-	"openssl req -new $key -subj /CN=own -keyout own.key -out own.csr && "
-	"for days in 2 -1; do openssl x509 -req -in own.csr -CA ca.pem -CAkey ca.key -CAcreateserial "
-	"-days $days -extfile ext -out own$days.pem || exit 1; done";
-
-static char *path_of(const char *name)
-{
-	static char paths[4][64];
-	static unsigned int next;
-	char *path = paths[next++ % 4];
-
-	snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
-	return path;
-}
-
-static int make_certificates(void **state)
-{
-	char command[1024];
-
-	(void)state;
-	if (!mkdtemp(folder))
-		return -1;
-	snprintf(command, sizeof(command), make_files, folder);
-	setenv("ANYWARP_TLS", "require", 1);
-	setenv("ANYWARP_TLS_CERT", path_of("own2.pem"), 1);
-	setenv("ANYWARP_TLS_KEY", path_of("own.key"), 1);
-	setenv("ANYWARP_TLS_CA", path_of("ca.pem"), 1);
-	setenv("ANYWARP_TLS_NAME", NAME, 1);
-	return system(command);
-}
-
-static int remove_certificates(void **state)
-{
-	char command[64];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -r %s", folder);
-	return system(command);
-}
-
-/* The ends of one connection. The test passes on what they send: wire[i] is the other end of the socket of end i. */
-struct link {
-	struct aw_tls *ends[2];
-	int fds[2], wire[2];
-	size_t hello; /* bytes of the first flight */
-	const char *cause; /* why one of them has failed, or NULL */
-};
-
-static size_t pass_on(struct link *link, int from)
-{
-	static char octets[1 << 20];
-	ssize_t n = recv(link->wire[from], octets, sizeof(octets), MSG_DONTWAIT);
-
-	if (n <= 0)
-		return 0;
-	assert_int_equal(send(link->wire[!from], octets, (size_t)n, 0), n);
-	return (size_t)n;
-}
-
-/* wants: of the end that connects, and of the one that accepts. */
-static struct link connect_wanting(in_port_t port, const struct aw_tls_want wants[2])
-{
-	struct sockaddr_in peer = { .sin_family = AF_INET,
-				    .sin_port = htons(port),
-				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	bool done[2] = { false, false };
-	struct link link = { .hello = 0 };
-
-	for (int i = 0; i < 2; i++) {
-		int pair[2];
-
-		assert_return_code(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair),
-				   errno);
-		link.fds[i] = pair[0];
-		link.wire[i] = pair[1];
-		assert_int_equal(aw_tls_create(pair[0], (struct sockaddr *)&peer, i == 1, &wants[i],
-					       &link.ends[i]),
-				 0);
-	}
-	for (int round = 0; round < 10 && !(done[0] && done[1]); round++) {
-		for (int i = 0; i < 2; i++) {
-			enum aw_tls_io io = done[i] ? AW_TLS_DONE : aw_tls_handshake(link.ends[i]);
-
-			if (io == AW_TLS_FAILED) {
-				link.cause = aw_tls_cause(link.ends[i]);
-				return link;
-			}
-			done[i] = io == AW_TLS_DONE;
-			size_t passed = pass_on(&link, i);
-
-			if (!link.hello)
-				link.hello = passed;
-		}
-	}
-	assert_true(done[0] && done[1]);
-	return link;
-}
-
-/* rules: of the two ends, or NULL. */
-static struct link connect_by(in_port_t port, const struct aw_tls_rule *connects,
-			      const struct aw_tls_rule *accepts)
+/* rules: of the two ends. */
+static struct tls_link connect_by(in_port_t port, const struct aw_tls_rule *connects,
+				  const struct aw_tls_rule *accepts)
 {
 	const struct aw_tls_want wants[] = { { .mode = AW_TLS_REQUIRE, .rule = connects },
 					     { .mode = AW_TLS_REQUIRE, .rule = accepts } };
+	struct tls_link link = tls_link_open(port, wants);
 
-	return connect_wanting(port, wants);
-}
-
-static struct link connect_to(in_port_t port)
-{
-	struct link link = connect_by(port, NULL, NULL);
-
-	assert_null(link.cause);
+	tls_link_shake_hands(&link);
 	return link;
 }
 
-/* In order: OpenSSL resumes no session that was cut off. */
-static void end_link(struct link *link)
-{
-	for (int i = 0; i < 2; i++) {
-		(void)aw_tls_finish(link->ends[i]);
-		aw_tls_free(link->ends[i]);
-		close(link->fds[i]);
-		close(link->wire[i]);
-	}
-}
-
 /* The initiator reads what the responder has sent behind its handshake: a ticket, and no bytes. */
-static void read_ticket(struct link *link)
+static void read_ticket(struct tls_link *link)
 {
 	char octet;
 
@@ -176,7 +54,7 @@ static void read_ticket(struct link *link)
 }
 
 /* Sends one record, and returns how many records that made on the wire that change keys; the peer reads the rest. */
-static unsigned int send_record(struct link *link, int from)
+static unsigned int send_record(struct tls_link *link, int from)
 {
 	char sent[100], got[sizeof(sent)], octets[4096];
 	unsigned int updates = 0;
@@ -202,7 +80,7 @@ static unsigned int send_record(struct link *link, int from)
 static void seal__changes_keys_behind_the_bound(void **state)
 {
 	unsigned int under_keys[2] = { 0, 1 }; /* the responder's ticket is a record, too */
-	struct link link = connect_to(1);
+	struct tls_link link = tls_link_connect(1);
 
 	(void)state;
 	atomic_store(&aw_bounds.tls_records_max, 3);
@@ -215,7 +93,7 @@ static void seal__changes_keys_behind_the_bound(void **state)
 		}
 	}
 	atomic_store(&aw_bounds.tls_records_max, AW_TLS_RECORDS_MAX);
-	end_link(&link);
+	tls_link_end(&link);
 }
 
 static void fill(char *octets, size_t len, unsigned int with)
@@ -249,7 +127,7 @@ static void recv__keeps_what_the_caller_has_no_room_for(void **state)
 	static const size_t steps[] = { 1, 7, AW_TLS_RECORD_MAX - 1, AW_TLS_RECORD_MAX,
 					AW_TLS_SEND_MAX };
 	static char sent[AW_TLS_SEND_MAX];
-	struct link link = connect_to(6);
+	struct tls_link link = tls_link_connect(6);
 
 	(void)state;
 	for (int round = 0; round < 6; round++) {
@@ -257,18 +135,18 @@ static void recv__keeps_what_the_caller_has_no_room_for(void **state)
 
 		fill(sent, sizeof(sent), (unsigned int)round);
 		assert_int_equal(aw_tls_send(link.ends[from], sent, sizeof(sent)), sizeof(sent));
-		(void)pass_on(&link, from);
+		(void)tls_link_pass(&link, from);
 		take(link.ends[!from], sent, sizeof(sent), steps + round % 5,
 		     ARRAY_LEN(steps) - (size_t)round % 5);
 	}
-	end_link(&link);
+	tls_link_end(&link);
 }
 
 /* A record that comes byte by byte is whole with its last one, and until then there is nothing to read. */
 static void recv__opens_whole_records(void **state)
 {
 	char sent[300], octets[1000], got[sizeof(sent)];
-	struct link link = connect_to(6);
+	struct tls_link link = tls_link_connect(6);
 	ssize_t len;
 
 	(void)state;
@@ -287,7 +165,7 @@ static void recv__opens_whole_records(void **state)
 				 i + 1 < len ? -1 : (ssize_t)sizeof(got));
 	}
 	assert_memory_equal(got, sent, sizeof(sent));
-	end_link(&link);
+	tls_link_end(&link);
 }
 
 /* One octet is another one: nothing is read, and the sender is told. */
@@ -297,7 +175,7 @@ static void recv__refuses_every_octet_that_was_changed(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sent) + AW_TLS_SEALED_EXTRA; i++) {
-		struct link link = connect_to(6);
+		struct tls_link link = tls_link_connect(6);
 
 		assert_int_equal(aw_tls_send(link.ends[0], sent, sizeof(sent)), sizeof(sent));
 		assert_int_equal(recv(link.wire[0], octets, sizeof(octets), MSG_DONTWAIT),
@@ -312,13 +190,13 @@ static void recv__refuses_every_octet_that_was_changed(void **state)
 		if (i != 3) { /* of a record too long by 256 the rest has yet to come */
 			assert_int_equal(aw_tls_recv(link.ends[1], got, sizeof(got)), -1);
 			assert_int_equal(errno, EPROTO);
-			(void)pass_on(&link, 1);
+			(void)tls_link_pass(&link, 1);
 			aw_tls_begin_turn(link.ends[0]);
 			assert_int_equal(aw_tls_recv(link.ends[0], got, sizeof(got)), -1);
 			assert_int_equal(errno, EPROTO);
 			assert_non_null(strstr(aw_tls_cause(link.ends[0]), "alert"));
 		}
-		end_link(&link);
+		tls_link_end(&link);
 	}
 }
 
@@ -326,7 +204,7 @@ static void seal__begins_a_record_anew(void **state)
 {
 	static char sent[AW_TLS_RECORD_MAX];
 	static const size_t whole[] = { AW_TLS_SEND_MAX };
-	struct link link = connect_to(6);
+	struct tls_link link = tls_link_connect(6);
 	struct aw_tls *tls = link.ends[0];
 
 	(void)state;
@@ -337,20 +215,9 @@ static void seal__begins_a_record_anew(void **state)
 	assert_true(aw_tls_seal_add(tls, sent, 1) && aw_tls_seal_add(tls, sent + 1, 16) &&
 		    aw_tls_seal_add(tls, sent + 17, 2983) && aw_tls_seal_finish(tls));
 	assert_int_equal(aw_tls_send_sealed(tls), 3000);
-	(void)pass_on(&link, 0);
+	(void)tls_link_pass(&link, 0);
 	take(link.ends[1], sent, 3000, whole, 1);
-	end_link(&link);
-}
-
-static void set_suites(const char *names)
-{
-	SSL_CTX *ctx = aw_tls_context_get();
-	int (*set)(SSL_CTX * ctx, const char *names);
-	void *found = dlsym(dlopen(AW_OPENSSL_LIBRARY, RTLD_NOW), "SSL_CTX_set_ciphersuites");
-
-	memcpy(&set, &found, sizeof(set));
-	assert_int_equal(set(ctx, names), 1);
-	aw_openssl.SSL_CTX_free(ctx);
+	tls_link_end(&link);
 }
 
 static void handshake__has_these_cipher_suites(void **state)
@@ -368,24 +235,26 @@ static void handshake__has_these_cipher_suites(void **state)
 	(void)state;
 	atomic_store(&aw_bounds.tls_records_max, 3);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct link link;
+		struct tls_link link;
 
-		set_suites(rows[i].name);
-		link = connect_by((in_port_t)(20 + i), NULL, NULL);
+		tls_link_set_suites(rows[i].name);
+		link = tls_link_open((in_port_t)(20 + i), NULL);
+		tls_link_shake_hands(&link);
 		assert_int_equal(!link.cause, rows[i].is_known);
 		for (int turn = 0; !link.cause && turn < 10; turn++)
 			(void)send_record(&link, turn % 2);
 		assert_true(!link.cause || strstr(link.cause, "openssl.cnf"));
-		end_link(&link);
+		tls_link_end(&link);
 	}
 	atomic_store(&aw_bounds.tls_records_max, AW_TLS_RECORDS_MAX);
-	set_suites("TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256");
+	tls_link_set_suites(
+		"TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256");
 }
 
 static void seal__takes_what_leaves_at_once(void **state)
 {
 	static char octets[AW_TLS_SEND_MAX + 1];
-	struct link link = connect_to(1);
+	struct tls_link link = tls_link_connect(1);
 	struct aw_tls *tls = link.ends[0];
 
 	(void)state;
@@ -396,13 +265,13 @@ static void seal__takes_what_leaves_at_once(void **state)
 	assert_int_equal(aw_tls_send_sealed(tls), AW_TLS_SEND_MAX);
 	assert_int_equal(aw_tls_send_sealed(tls), 0);
 	assert_int_equal(aw_tls_seal(tls, octets, sizeof(octets)), AW_TLS_SEND_MAX);
-	end_link(&link);
+	tls_link_end(&link);
 }
 
 static void send_sealed__tells_of_bytes_once_their_records_have_left(void **state)
 {
 	static char octets[AW_TLS_SEND_MAX];
-	struct link link = connect_to(1);
+	struct tls_link link = tls_link_connect(1);
 	struct aw_tls *tls = link.ends[0];
 	ssize_t n;
 
@@ -420,62 +289,62 @@ static void send_sealed__tells_of_bytes_once_their_records_have_left(void **stat
 		n = aw_tls_send_sealed(tls);
 	}
 	assert_int_equal(n, sizeof(octets));
-	end_link(&link);
+	tls_link_end(&link);
 }
 
 static void handshake__resumes_by_a_ticket_that_is_used_once(void **state)
 {
 	unsigned int before = aw_tls_resume_count();
-	struct link first = connect_to(2), second, third;
+	struct tls_link first = tls_link_connect(2), second, third;
 
 	(void)state;
 	read_ticket(&first);
 	assert_int_equal(aw_tls_resume_count(), before + 1);
-	second = connect_to(2);
-	third = connect_to(2);
+	second = tls_link_connect(2);
+	third = tls_link_connect(2);
 	for (int i = 0; i < 2; i++) {
 		struct aw_tls_identity *identity = aw_tls_identify(second.ends[i]);
 
 		assert_false(aw_tls_is_resumed(first.ends[i]));
 		assert_true(aw_tls_is_resumed(second.ends[i]));
 		assert_false(aw_tls_is_resumed(third.ends[i]));
-		assert_string_equal(identity->name, NAME);
+		assert_string_equal(identity->name, TLS_FILES_NAME);
 		aw_tls_identity_put(identity);
 	}
 	read_ticket(&second);
 	assert_int_equal(aw_tls_resume_count(), before + 1);
-	end_link(&first);
-	end_link(&second);
-	end_link(&third);
+	tls_link_end(&first);
+	tls_link_end(&second);
+	tls_link_end(&third);
 }
 
 /* The files are written anew, as they were: what a ticket of before stands for is not looked up there. */
 static void handshake__resumes_nothing_behind_a_renewal(void **state)
 {
-	struct link link = connect_to(3);
+	struct tls_link link = tls_link_connect(3);
 	size_t full = link.hello;
 	char command[128];
 
 	(void)state;
 	read_ticket(&link);
-	end_link(&link);
+	tls_link_end(&link);
 	snprintf(command, sizeof(command), "cd %s && cp ca.pem new.pem && mv new.pem ca.pem",
-		 folder);
+		 tls_files_path(""));
 	assert_int_equal(system(command), 0);
-	link = connect_to(3);
+	link = tls_link_connect(3);
 	assert_false(aw_tls_is_resumed(link.ends[0]) || aw_tls_is_resumed(link.ends[1]));
 	assert_int_equal(link.hello, full); /* no ticket was offered */
-	end_link(&link);
+	tls_link_end(&link);
 }
 
 static void resume__keeps_so_many_tickets(void **state)
 {
 	(void)state;
 	for (in_port_t i = 0; i <= AW_TLS_TICKETS_MAX; i++) {
-		struct link link = connect_to(100 + i);
+		struct tls_link link = tls_link_connect(100 + i);
 
 		read_ticket(&link);
-		end_link(&link);
+		tls_link_end(&link);
 		assert_true(aw_tls_resume_count() <= AW_TLS_TICKETS_MAX);
 	}
 	assert_int_equal(aw_tls_resume_count(), AW_TLS_TICKETS_MAX);
@@ -502,9 +371,9 @@ static bool holds(const char *names, uint32_t count, bool by_address, const X509
 
 static void expect__looks_at_the_certificate_again(void **state)
 {
-	struct aw_tls_settings settings = { .cert = path_of("own2.pem"),
-					    .key = path_of("own.key"),
-					    .ca = path_of("ca.pem") };
+	struct aw_tls_settings settings = { .cert = tls_files_path("own.pem"),
+					    .key = tls_files_path("own.key"),
+					    .ca = tls_files_path("ca.pem") };
 	char why[AW_TLS_CONTEXT_WHY_MAX];
 	SSL_CTX *ctx;
 
@@ -513,38 +382,38 @@ static void expect__looks_at_the_certificate_again(void **state)
 	assert_true(aw_tls_context_make(&settings, &ctx, why));
 	assert_true(holds(NULL, 0, false, certificate(ctx)));
 	assert_false(holds(NULL, 0, true, certificate(ctx)));
-	assert_true(holds(NAME, 1, false, certificate(ctx)));
-	assert_true(holds("own\0" NAME, 2, false, certificate(ctx)));
-	assert_false(holds("own\0*." NAME, 2, false, certificate(ctx)));
+	assert_true(holds(TLS_FILES_NAME, 1, false, certificate(ctx)));
+	assert_true(holds("own\0" TLS_FILES_NAME, 2, false, certificate(ctx)));
+	assert_false(holds("own\0*." TLS_FILES_NAME, 2, false, certificate(ctx)));
 	aw_openssl.SSL_CTX_free(ctx);
-	settings.cert = path_of("own-1.pem");
+	settings.cert = tls_files_path("old.pem");
 	assert_true(aw_tls_context_make(&settings, &ctx, why));
-	assert_false(holds(NAME, 1, false, certificate(ctx)));
+	assert_false(holds(TLS_FILES_NAME, 1, false, certificate(ctx)));
 	aw_openssl.SSL_CTX_free(ctx);
 }
 
 /* At either end: the ticket is passed over, and a full handshake keeps the peer out. */
 static void handshake__resumes_no_session_of_a_peer_that_a_rule_keeps_out(void **state)
 {
-	const struct aw_tls_rule lets_in = { .names = NAME, .name_count = 1, .line = 1 };
+	const struct aw_tls_rule lets_in = { .names = TLS_FILES_NAME, .name_count = 1, .line = 1 };
 	const struct aw_tls_rule keeps_out = { .names = "other", .name_count = 1, .line = 1 };
 
 	(void)state;
 	for (int end = 0; end < 2; end++) {
-		struct link link = connect_by(4, &lets_in, &lets_in);
+		struct tls_link link = connect_by(4, &lets_in, &lets_in);
 
 		assert_null(link.cause);
 		read_ticket(&link);
-		end_link(&link);
+		tls_link_end(&link);
 		link = connect_by(4, &lets_in, &lets_in);
 		assert_null(link.cause);
 		assert_true(aw_tls_is_resumed(link.ends[0]) && aw_tls_is_resumed(link.ends[1]));
 		read_ticket(&link);
-		end_link(&link);
+		tls_link_end(&link);
 		link = connect_by(4, end == 0 ? &keeps_out : &lets_in,
 				  end == 1 ? &keeps_out : &lets_in);
 		assert_non_null(link.cause);
-		end_link(&link);
+		tls_link_end(&link);
 	}
 }
 
@@ -566,11 +435,12 @@ static void handshake__without_mpa_at_both_ends(void **state)
 			{ .mode = AW_TLS_REQUIRE, .without_mpa = rows[i].connects },
 			{ .mode = AW_TLS_REQUIRE, .without_mpa = rows[i].accepts },
 		};
-		struct link link = connect_wanting(5, wants);
+		struct tls_link link = tls_link_open(5, wants);
 
+		tls_link_shake_hands(&link);
 		assert_int_equal(!link.cause, !rows[i].cause);
 		assert_true(!link.cause || strstr(link.cause, rows[i].cause));
-		end_link(&link);
+		tls_link_end(&link);
 	}
 }
 
@@ -593,5 +463,5 @@ int main(void)
 		cmocka_unit_test(handshake__without_mpa_at_both_ends),
 	};
 
-	return cmocka_run_group_tests(tests, make_certificates, remove_certificates);
+	return cmocka_run_group_tests(tests, tls_files_make, tls_files_remove);
 }

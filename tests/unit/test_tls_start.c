@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The handshake of a record over TCP sockets: what it takes out of them and what it leaves there. The certificates are made by the
-// openssl command.
+// The handshake of a record over TCP sockets: what it takes out of them and what it leaves there.
 #include "xsock/framed/tls_start.h"
 
 #include "../lib/tcp.h"
+#include "../lib/tls_files.h"
 #include "net/tls/context.h"
 #include "net/tls/handshake.h"
 #include "net/tls/session.h"
@@ -27,18 +27,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define NAME "cluster"
 #define SILENT_CLIENTS 16
-
-static char folder[] = "/tmp/anywarp-unit-tls-start-XXXXXX";
-
-static const char make_files[] =
-	"cd %s && exec 2>&1 >log && key='-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes' && "
-	"openssl req -x509 $key -days 2 -subj /CN=ca -keyout ca.key -out ca.pem && "
-	"printf 'subjectAltName=DNS:" NAME "\\n' >ext && "
-	"openssl req -new $key -subj /CN=own -keyout own.key -out own.csr && "
-	"openssl x509 -req -in own.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext "
-	"-out own.pem";
 
 /* The shield of the library around a program's signals: no signal comes here. */
 void aw_shield_raise(struct aw_shield *shield)
@@ -49,47 +38,6 @@ void aw_shield_raise(struct aw_shield *shield)
 void aw_shield_lower(const struct aw_shield *shield)
 {
 	(void)shield;
-}
-
-static int set_up(void **state)
-{
-	static const char *const files[][2] = { { "CERT", "own.pem" },
-						{ "KEY", "own.key" },
-						{ "CA", "ca.pem" } };
-	char command[1024], name[32], path[64];
-
-	(void)state;
-	if (!mkdtemp(folder))
-		return -1;
-	snprintf(command, sizeof(command), make_files, folder);
-	for (size_t i = 0; i < 3; i++) {
-		snprintf(name, sizeof(name), "ANYWARP_TLS_%s", files[i][0]);
-		snprintf(path, sizeof(path), "%s/%s", folder, files[i][1]);
-		setenv(name, path, 1);
-	}
-	setenv("ANYWARP_TLS", "require", 1);
-	setenv("ANYWARP_TLS_NAME", NAME, 1);
-	return system(command);
-}
-
-static int tear_down(void **state)
-{
-	char command[64];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -r %s", folder);
-	return system(command);
-}
-
-/* A TCP connection: the client's end, and the server's. */
-static void connect_pair(int fds[2])
-{
-	struct sockaddr_storage addr;
-	int listener = tcp_listen(1, &addr);
-
-	fds[0] = tcp_connect(&addr);
-	fds[1] = tcp_accept(listener);
-	close(listener);
 }
 
 static void close_pair(const int fds[2])
@@ -139,7 +87,7 @@ static void step__leaves_the_first_record_to_the_program(void **state)
 	int fds[2];
 
 	(void)state;
-	connect_pair(fds);
+	tcp_pair(fds);
 	assert_false(aw_tls_start_has_begun(ends[0]));
 	do {
 		assert_int_equal(aw_tls_start_step(ends[1], fds[1], &wait), AW_TLS_START_LATER);
@@ -217,7 +165,7 @@ static void step__leaves_a_client_without_records_as_it_came(void **state)
 		struct aw_tls_start_wait wait;
 		int fds[2];
 
-		connect_pair(fds);
+		tcp_pair(fds);
 		tcp_send(fds[0], hello, cut);
 		if (cut)
 			await(fds[1], &(struct aw_tls_start_wait){ POLLIN, cut });
@@ -280,7 +228,7 @@ static void step__waits_for_room(void **state)
 	int fds[2];
 
 	(void)state;
-	connect_pair(fds);
+	tcp_pair(fds);
 	filled = fill(fds[0]);
 	assert_int_equal(aw_tls_start_step(ends[0], fds[0], &wait), AW_TLS_START_LATER);
 	assert_int_equal(wait.events, POLLOUT);
@@ -314,7 +262,7 @@ static void step__fails_where_the_stream_ends(void **state)
 			enum aw_tls_started result;
 			int fds[2];
 
-			connect_pair(fds);
+			tcp_pair(fds);
 			tcp_send(fds[0], hello, cut);
 			if (broken)
 				tcp_reset(fds[0]);
@@ -344,7 +292,7 @@ static void step__tells_a_stranger(void **state)
 	int fds[2];
 
 	(void)state;
-	connect_pair(fds);
+	tcp_pair(fds);
 	tcp_send_slowly(fds[0], "MPA ID Req Frame", 16);
 	while ((result = aw_tls_start_step(start, fds[1], &wait)) == AW_TLS_START_LATER)
 		await(fds[1], &wait);
@@ -368,7 +316,7 @@ static void step__has_no_session_for_a_silent_client(void **state)
 	assert_int_equal(aw_tls_check(), 0);
 	for (int i = 0; i < SILENT_CLIENTS; i++) {
 		starts[i] = aw_tls_start_create(true);
-		connect_pair(fds[i]);
+		tcp_pair(fds[i]);
 	}
 	before = mallinfo2().uordblks;
 	for (int i = 0; i < SILENT_CLIENTS; i++) {
@@ -400,7 +348,7 @@ static void step__notes_a_reset(void **state)
 		enum aw_tls_started result;
 		int fds[2];
 
-		connect_pair(fds);
+		tcp_pair(fds);
 		assert_int_equal(aw_tls_start_step(start, fds[0], &wait), AW_TLS_START_LATER);
 		if (reset)
 			assert_return_code(setsockopt(fds[1], SOL_SOCKET, SO_LINGER, &at_once,
@@ -440,7 +388,7 @@ static void has_record__knows_how_much_is_missing(void **state)
 		size_t wanted = 0;
 		int fds[2];
 
-		connect_pair(fds);
+		tcp_pair(fds);
 		assert_false(aw_tls_start_has_record(fds[1], &wanted));
 		assert_int_equal(wanted, 5);
 		tcp_send(fds[0], cases[i].bytes, cases[i].len);
@@ -479,5 +427,5 @@ int main(void)
 		cmocka_unit_test(step__fails_without_a_connection),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, tls_files_make, tls_files_remove);
 }
