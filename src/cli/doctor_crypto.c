@@ -1,34 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "cli/doctor_crypto.h"
 
-#include <dlfcn.h>
-#include <string.h>
+#include <stdio.h>
 
 #define CHAIN_MAX 16 // certificates of a file that are looked at
 
-static bool find(void *library, const char *name, void *function)
-{
-	void *found = dlsym(library, name);
+#define FIND(result, name, parameters) \
+	found = found && aw_libcrypto_find(library, #name, &crypto->name, why);
 
-	memcpy(function, &found, sizeof(found));
+bool aw_crypto_load(struct aw_crypto *crypto, char why[AW_LIBCRYPTO_WHY_MAX])
+{
+	const char *reason;
+	void *library;
+	bool found;
+
+	if (!aw_libcrypto_load(&reason)) {
+		snprintf(why, AW_LIBCRYPTO_WHY_MAX, "%s", reason);
+		return false;
+	}
+	library = aw_libcrypto_open(AW_LIBCRYPTO_LIBRARY, why);
+	found = library;
+	AW_CRYPTO_FUNCTIONS(FIND)
 	return found;
-}
-
-#define FIND(name) find(library, #name, &crypto->name)
-
-bool aw_crypto_load(struct aw_crypto *crypto)
-{
-	void *library = dlopen(AW_CRYPTO_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-
-	return library && FIND(BIO_new_file) && FIND(BIO_free) && FIND(PEM_read_bio_X509) &&
-	       FIND(PEM_read_bio_PrivateKey) && FIND(X509_get0_notAfter) &&
-	       FIND(X509_get0_notBefore) && FIND(ASN1_TIME_diff) && FIND(X509_check_private_key) &&
-	       FIND(X509_free) && FIND(EVP_PKEY_free) && FIND(X509_STORE_new) &&
-	       FIND(X509_STORE_free) && FIND(X509_STORE_load_locations) &&
-	       FIND(X509_STORE_CTX_new) && FIND(X509_STORE_CTX_free) && FIND(X509_STORE_CTX_init) &&
-	       FIND(X509_STORE_CTX_get_error) && FIND(X509_verify_cert) &&
-	       FIND(X509_verify_cert_error_string) && FIND(OPENSSL_sk_new_null) &&
-	       FIND(OPENSSL_sk_push) && FIND(OPENSSL_sk_pop_free);
 }
 
 static int refuse_password(char *buf, int size, int rwflag, void *arg)
@@ -38,10 +31,10 @@ static int refuse_password(char *buf, int size, int rwflag, void *arg)
 }
 
 // Certificate i of the file, which the caller frees, or NULL.
-static void *read_certificate(const struct aw_crypto *crypto, const char *file, int i)
+static X509 *read_certificate(const struct aw_crypto *crypto, const char *file, int i)
 {
-	void *bio = i < CHAIN_MAX ? crypto->BIO_new_file(file, "r") : NULL;
-	void *cert = NULL;
+	BIO *bio = i < CHAIN_MAX ? crypto->BIO_new_file(file, "r") : NULL;
+	X509 *cert = NULL;
 
 	for (int at = 0; bio && at <= i; at++) {
 		if (cert)
@@ -57,7 +50,7 @@ static void *read_certificate(const struct aw_crypto *crypto, const char *file, 
 
 bool aw_crypto_has_certificate(const struct aw_crypto *crypto, const char *file)
 {
-	void *cert = read_certificate(crypto, file, 0);
+	X509 *cert = read_certificate(crypto, file, 0);
 
 	if (cert)
 		crypto->X509_free(cert);
@@ -67,7 +60,7 @@ bool aw_crypto_has_certificate(const struct aw_crypto *crypto, const char *file)
 bool aw_crypto_dates(const struct aw_crypto *crypto, const char *file, int i, int *left,
 		     int *before)
 {
-	void *cert = read_certificate(crypto, file, i);
+	X509 *cert = read_certificate(crypto, file, i);
 	int seconds = 0, seconds_before = 0;
 	bool known;
 
@@ -88,9 +81,10 @@ bool aw_crypto_dates(const struct aw_crypto *crypto, const char *file, int i, in
 enum aw_crypto_fit aw_crypto_key(const struct aw_crypto *crypto, const char *cert_file,
 				 const char *key_file)
 {
-	void *bio = crypto->BIO_new_file(key_file, "r");
-	void *key = bio ? crypto->PEM_read_bio_PrivateKey(bio, NULL, refuse_password, NULL) : NULL;
-	void *cert = read_certificate(crypto, cert_file, 0);
+	BIO *bio = crypto->BIO_new_file(key_file, "r");
+	EVP_PKEY *key = bio ? crypto->PEM_read_bio_PrivateKey(bio, NULL, refuse_password, NULL)
+			    : NULL;
+	X509 *cert = read_certificate(crypto, cert_file, 0);
 	enum aw_crypto_fit fit = AW_CRYPTO_UNREADABLE;
 
 	if (key && cert)
@@ -106,10 +100,10 @@ enum aw_crypto_fit aw_crypto_key(const struct aw_crypto *crypto, const char *cer
 }
 
 // The certificates behind the first one.
-static void *read_chain(const struct aw_crypto *crypto, const char *file)
+static OPENSSL_STACK *read_chain(const struct aw_crypto *crypto, const char *file)
 {
-	void *chain = crypto->OPENSSL_sk_new_null();
-	void *cert;
+	OPENSSL_STACK *chain = crypto->OPENSSL_sk_new_null();
+	X509 *cert;
 
 	for (int i = 1; chain && (cert = read_certificate(crypto, file, i)); i++)
 		if (crypto->OPENSSL_sk_push(chain, cert) <= 0)
@@ -117,15 +111,26 @@ static void *read_chain(const struct aw_crypto *crypto, const char *file)
 	return chain;
 }
 
+static void free_chain(const struct aw_crypto *crypto, OPENSSL_STACK *chain)
+{
+	X509 *cert;
+
+	while ((cert = crypto->OPENSSL_sk_pop(chain)))
+		crypto->X509_free(cert);
+	crypto->OPENSSL_sk_free(chain);
+}
+
 const char *aw_crypto_verify(const struct aw_crypto *crypto, const char *cert_file, const char *ca)
 {
-	void *store = crypto->X509_STORE_new(), *ctx = crypto->X509_STORE_CTX_new();
-	void *cert = read_certificate(crypto, cert_file, 0), *chain = read_chain(crypto, cert_file);
+	X509_STORE *store = crypto->X509_STORE_new();
+	X509_STORE_CTX *ctx = crypto->X509_STORE_CTX_new();
+	X509 *cert = read_certificate(crypto, cert_file, 0);
+	OPENSSL_STACK *chain = read_chain(crypto, cert_file);
 	const char *why = "out of memory";
 
 	if (store && ctx && cert && chain &&
 	    crypto->X509_STORE_load_locations(store, ca, NULL) == 1 &&
-	    crypto->X509_STORE_CTX_init(ctx, store, cert, chain) == 1) {
+	    crypto->X509_STORE_CTX_init(ctx, store, cert, (struct stack_st_X509 *)chain) == 1) {
 		why = NULL;
 		if (crypto->X509_verify_cert(ctx) != 1)
 			why = crypto->X509_verify_cert_error_string(
@@ -136,7 +141,7 @@ const char *aw_crypto_verify(const struct aw_crypto *crypto, const char *cert_fi
 	if (store)
 		crypto->X509_STORE_free(store);
 	if (chain)
-		crypto->OPENSSL_sk_pop_free(chain, crypto->X509_free);
+		free_chain(crypto, chain);
 	if (cert)
 		crypto->X509_free(cert);
 	return why;

@@ -3,39 +3,26 @@
 #ifndef CLI_DOCTOR_CRYPTO_H
 #define CLI_DOCTOR_CRYPTO_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "crypto/libcrypto.h"
 
-#define AW_CRYPTO_LIBRARY "libcrypto.so.3"
+typedef struct bio_st BIO;
+typedef struct x509_st X509;
+typedef struct x509_store_st X509_STORE;
+typedef struct x509_store_ctx_st X509_STORE_CTX;
+typedef struct evp_pkey_st EVP_PKEY;
+typedef struct asn1_string_st ASN1_TIME;
+typedef struct stack_st OPENSSL_STACK;
+struct stack_st_X509; // a stack whose items are certificates, by OpenSSL's name
 
-// Of OpenSSL 3, whose headers anywarp is built without.
+#include "cli/doctor_crypto_functions.h"
+
 struct aw_crypto {
-	void *(*BIO_new_file)(const char *path, const char *mode);
-	int (*BIO_free)(void *bio);
-	void *(*PEM_read_bio_X509)(void *bio, void **cert, void *password, void *arg);
-	void *(*PEM_read_bio_PrivateKey)(void *bio, void **key,
-					 int (*password)(char *, int, int, void *), void *arg);
-	const void *(*X509_get0_notAfter)(const void *cert);
-	const void *(*X509_get0_notBefore)(const void *cert);
-	int (*ASN1_TIME_diff)(int *days, int *seconds, const void *from, const void *to);
-	int (*X509_check_private_key)(const void *cert, const void *key);
-	void (*X509_free)(void *cert);
-	void (*EVP_PKEY_free)(void *key);
-	void *(*X509_STORE_new)(void);
-	void (*X509_STORE_free)(void *store);
-	int (*X509_STORE_load_locations)(void *store, const char *file, const char *dir);
-	void *(*X509_STORE_CTX_new)(void);
-	void (*X509_STORE_CTX_free)(void *ctx);
-	int (*X509_STORE_CTX_init)(void *ctx, void *store, void *cert, void *chain);
-	int (*X509_STORE_CTX_get_error)(const void *ctx);
-	int (*X509_verify_cert)(void *ctx);
-	const char *(*X509_verify_cert_error_string)(long error);
-	void *(*OPENSSL_sk_new_null)(void);
-	int (*OPENSSL_sk_push)(void *stack, const void *item);
-	void (*OPENSSL_sk_pop_free)(void *stack, void (*free)(void *));
+	AW_CRYPTO_FUNCTIONS(AW_LIBCRYPTO_MEMBER)
 };
 
-__attribute__((warn_unused_result)) bool aw_crypto_load(struct aw_crypto *crypto);
+// False: a program's TLS would find no libcrypto that will do, either; why says what to install or to look at.
+__attribute__((warn_unused_result)) bool aw_crypto_load(struct aw_crypto *crypto,
+							char why[AW_LIBCRYPTO_WHY_MAX]);
 
 bool aw_crypto_has_certificate(const struct aw_crypto *crypto, const char *file);
 

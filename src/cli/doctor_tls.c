@@ -103,13 +103,13 @@ static void check_certificates(enum aw_tls_mode mode)
 {
 	const char *cert = getenv(variables[0]), *key = getenv(variables[1]);
 	const char *ca = getenv(variables[2]);
+	char why[AW_LIBCRYPTO_WHY_MAX];
 	struct aw_crypto crypto;
 	int days = 0, ca_days = 0;
 	bool right;
 
-	if (!aw_crypto_load(&crypto)) {
-		aw_finding_print(FINDING_FAIL, "TLS", "install OpenSSL 3 (Debian: libssl3)",
-				 "there is no " AW_CRYPTO_LIBRARY);
+	if (!aw_crypto_load(&crypto, why)) {
+		aw_finding_print(FINDING_FAIL, "TLS", why, AW_LIBCRYPTO_LIBRARY " is of no use");
 		return;
 	}
 	if (!aw_crypto_has_certificate(&crypto, cert)) {

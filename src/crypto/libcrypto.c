@@ -100,7 +100,7 @@ static bool fetch_ciphers(void)
 /* Where this is the first use of OpenSSL in the process, exit(3) leaves its tables to the threads that go on. */
 static void load(void)
 {
-	void *library = aw_libcrypto_open("libcrypto.so.3", reason);
+	void *library = aw_libcrypto_open(AW_LIBCRYPTO_LIBRARY, reason);
 	bool found = library;
 
 	AW_LIBCRYPTO_FUNCTIONS(FIND)

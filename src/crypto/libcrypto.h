@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define AW_LIBCRYPTO_LIBRARY "libcrypto.so.3"
 #define AW_LIBCRYPTO_WHY_MAX 160
 
 /* OpenSSL's structs, of which only pointers are known here. */

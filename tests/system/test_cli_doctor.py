@@ -68,6 +68,10 @@ def test_doctor_tells_of_tls(tmp_path):
     assert returned == 1 and "ANYWARP_TLS_KEY: No such file or directory" in lines[0]
     returned, lines = found(right, ANYWARP_TLS_CERT=str(right.key))
     assert returned == 1 and "ANYWARP_TLS_CERT: no certificate in " in lines[0]
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "libcrypto.so.3").write_text("no library, though there is one by its name" * 10)
+    returned, lines = found(right, LD_LIBRARY_PATH=str(tmp_path / "lib"))
+    assert returned == 1 and "libcrypto.so.3 is of no use; remedy: install OpenSSL 3 (Debian: libssl3): " in lines[0]
     returned, lines = found(right, ANYWARP_TLS="")
     assert returned == 1 and "ANYWARP_TLS_CERT is set without ANYWARP_TLS: nothing connects" in lines[0]
     right.key.chmod(0o644)

@@ -6,11 +6,13 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
 #include "base/array.h"
+#include "cli/doctor_crypto_functions.h"
 #include "crypto/libcrypto_functions.h"
 #include "net/tls/openssl_functions.h"
 
@@ -20,6 +22,7 @@
 		       #name);
 AW_OPENSSL_FUNCTIONS(SAME)
 AW_LIBCRYPTO_FUNCTIONS(SAME)
+AW_CRYPTO_FUNCTIONS(SAME)
 
 _Static_assert(BIO_TYPE_SOURCE_SINK == 0x0400, "net/tls/tls.c has it so");
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// src/net/tls/openssl.h and src/crypto/libcrypto.h against OpenSSL's headers: the prototypes as openssl_there.c compiles, the numbers here.
+// What src/net/tls, src/crypto and src/cli say of OpenSSL against its headers: the prototypes as openssl_there.c compiles, the numbers here.
 #include "net/tls/openssl.h"
 
 #include "base/array.h"
