@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Programs under valgrind, as docs/programs.md runs them: it finds no fault, no leak, and no second use of a system
-call that it does not know."""
+call that it does not know. Under the tools that judge the order of threads latches are mutexes, which those know."""
 
 import re
 import shutil
+import subprocess
 
 import pytest
 from conftest import BUILD, ROOT
@@ -43,3 +44,23 @@ def test_finds_no_fault(start, port, how, server, client):
     active = start(under_valgrind(how, client.format(port=port)))
     assert_clean(active)
     assert_clean(passive)
+
+
+def count_under(tool, *args):
+    """Two threads count under a latch (latched.c)."""
+    return subprocess.run(["valgrind", f"--tool={tool}", "--error-exitcode=9", str(BUILD / "tests" / "latched"), *args],
+                          capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+
+
+@pytest.mark.parametrize("tool, race", [("helgrind", "Possible data race"), ("drd", "Conflicting store")])
+def test_a_judge_of_threads_knows_the_latches(tool, race):
+    """Of a latch that is a word it would tell races that are none."""
+    end = count_under(tool)
+    assert end.returncode == 0 and "the latch is a mutex" in end.stdout, end.stderr
+    end = count_under(tool, "word")
+    assert end.returncode == 9 and "the latch is a word" in end.stdout and race in end.stderr
+
+
+def test_other_tools_leave_the_latches_words():
+    end = count_under("memcheck")
+    assert end.returncode == 0 and "the latch is a word" in end.stdout, end.stderr
