@@ -11,7 +11,7 @@ import sys
 
 import pytest
 from test_tls import run_anywarp
-from test_tls_sockets import ANSWER, AT_ONCE, CLIENT, HEAD, LIBRARY, NAME, SECONDS_MAX, SECRET, Tap, command, end_well
+from test_tls_sockets import ANSWER, AT_ONCE, CLIENT, HEAD, LASTING_SERVER, LIBRARY, NAME, SECONDS_MAX, SECRET, Tap, command, end_well, renew
 from test_tls_sockets import authority, files, stranger  # noqa: F401
 from test_tls_sockets import proxied as ends  # noqa: F401
 
@@ -448,28 +448,14 @@ def test_the_key_log(ends, port, files, tmp_path):  # noqa: F811
 
 
 def test_renewed_files_are_read_without_a_restart(ends, port, authority, files, tmp_path):  # noqa: F811
-    script = HEAD + """
-listener = socket.create_server(("127.0.0.1", port))
-while True:
-    conn = listener.accept()[0]
-    try:
-        conn.sendall(conn.recv(100).upper())
-    except OSError:
-        pass
-    conn.close()
-"""
     own = files._replace(cert=tmp_path / "own.pem", key=tmp_path / "own.key")
-
-    def renew(issued):
-        own.cert.write_bytes(issued.cert.read_bytes())
-        own.key.write_bytes(issued.key.read_bytes())
-    renew(files)
-    ends.server(port, script, files=own, rules=PLAIN)
+    renew(own, files)
+    ends.server(port, LASTING_SERVER, files=own, rules=PLAIN)
     assert ask(port, context_of(files)) == ANSWER
-    renew(authority.issue("past", f"DNS:{NAME}", days=-1))
+    renew(own, authority.issue("past", f"DNS:{NAME}", days=-1))
     with pytest.raises(ssl.SSLCertVerificationError):
         ask(port, context_of(files))
-    renew(authority.issue("renewed", f"DNS:{NAME}"))
+    renew(own, authority.issue("renewed", f"DNS:{NAME}"))
     assert ask(port, context_of(files)) == ANSWER
 
 

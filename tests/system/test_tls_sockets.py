@@ -45,6 +45,16 @@ def serve():
     return octets
 told(serve)
 """
+LASTING_SERVER = HEAD + """
+listener = socket.create_server(("127.0.0.1", port))
+while True:
+    conn = listener.accept()[0]
+    try:
+        conn.sendall(conn.recv(100).upper())
+    except OSError:
+        pass
+    conn.close()
+"""
 CLIENT = HEAD + """
 told(lambda: ask(socket.create_connection(("127.0.0.1", port))))
 """
@@ -130,6 +140,11 @@ def proxied(tmp_path, request):
 @pytest.fixture
 def recorded(tmp_path, request):
     yield from open_ends(tmp_path, request, True)
+
+
+def renew(own, issued):
+    own.cert.write_bytes(issued.cert.read_bytes())
+    own.key.write_bytes(issued.key.read_bytes())
 
 
 def end_well(*programs):
@@ -529,30 +544,16 @@ def test_a_program_that_the_library_does_not_reach_is_not_started(files, tmp_pat
 
 def test_renewed_files_are_read_without_a_restart(ends, port, authority, files, tmp_path):
     """The same proxy process serves each client; one that finds an expired certificate shows that files are read anew."""
-    script = HEAD + """
-listener = socket.create_server(("127.0.0.1", port))
-while True:
-    conn = listener.accept()[0]
-    try:
-        conn.sendall(conn.recv(100).upper())
-    except OSError:
-        pass
-    conn.close()
-"""
     own = files._replace(cert=tmp_path / "own.pem", key=tmp_path / "own.key")
-
-    def renew(issued):
-        own.cert.write_bytes(issued.cert.read_bytes())
-        own.key.write_bytes(issued.key.read_bytes())
 
     def outcome():
         client = ends(CLIENT, port, files=files)
         end_well(client)
         return client.output()
-    renew(files)
-    ends.server(port, script, files=own)
+    renew(own, files)
+    ends.server(port, LASTING_SERVER, files=own)
     assert f"got {ANSWER}" in outcome()
-    renew(authority.issue("past", f"DNS:{NAME}", days=-1))
+    renew(own, authority.issue("past", f"DNS:{NAME}", days=-1))
     assert "failed EPROTO" in outcome()
-    renew(authority.issue("renewed", f"DNS:{NAME}"))
+    renew(own, authority.issue("renewed", f"DNS:{NAME}"))
     assert f"got {ANSWER}" in outcome()

@@ -80,6 +80,20 @@ static void aw_mpa_request__offers_tls_with_all_else(void **state)
 	assert_int_equal(buf[16], 0x40);
 }
 
+/* A frame of revision 2 with IRD and ORD, and these flags beside S. */
+static struct mpa_frame enhanced_frame(enum mpa_kind kind, uint8_t flags)
+{
+	static const uint8_t pd[] = { 0xc0, 5, 0xc0, 5 };
+
+	return (struct mpa_frame){
+		.kind = kind,
+		.flags = MPA_FLAG_ENHANCED | flags,
+		.revision = 2,
+		.pd = pd,
+		.pd_len = sizeof(pd),
+	};
+}
+
 static void aw_mpa_on_request__reads_the_offer(void **state)
 {
 	static const struct {
@@ -90,17 +104,10 @@ static void aw_mpa_on_request__reads_the_offer(void **state)
 		{ 0x03, true, true },	{ 0x04, false, true },	{ 0x05, false, true },
 		{ 0x06, false, true },	{ 0x07, false, true },	{ 0x0a, true, true },
 	};
-	static const uint8_t pd[] = { 0xc0, 5, 0xc0, 5 };
 
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct mpa_frame frame = {
-			.kind = MPA_REQUEST,
-			.flags = MPA_FLAG_ENHANCED | cases[i].flags,
-			.revision = 2,
-			.pd = pd,
-			.pd_len = sizeof(pd),
-		};
+		const struct mpa_frame frame = enhanced_frame(MPA_REQUEST, cases[i].flags);
 		struct aw_mpa_local local = usual;
 		struct aw_mpa_result result;
 
@@ -128,17 +135,10 @@ static void aw_mpa_on_reply__to_an_offer_of_tls(void **state)
 		{ 0x02, false, false }, { 0x0a, false, false }, { 0x0b, false, false },
 		{ 0x06, false, false }, { 0x0f, false, false }, { 0x2c, false, false },
 	};
-	static const uint8_t pd[] = { 0xc0, 5, 0xc0, 5 };
 
 	(void)state;
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct mpa_frame frame = {
-			.kind = MPA_REPLY,
-			.flags = MPA_FLAG_ENHANCED | cases[i].flags,
-			.revision = 2,
-			.pd = pd,
-			.pd_len = sizeof(pd),
-		};
+		const struct mpa_frame frame = enhanced_frame(MPA_REPLY, cases[i].flags);
 		struct aw_mpa_local local = usual;
 		struct aw_mpa_result result;
 

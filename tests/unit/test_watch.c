@@ -14,7 +14,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
@@ -24,7 +23,7 @@
 #include "../lib/emulated.h"
 #include "../lib/proc.h"
 #include "../lib/pwait2.h"
-#include "../lib/until.h"
+#include "../lib/watch_probe.h"
 #include "base/clock.h"
 #include "net/base/fork.h"
 
@@ -44,58 +43,6 @@ int epoll_pwait2(int epfd, struct epoll_event *events, int max, const struct tim
 		return -1;
 	}
 	return pwait2_call(epfd, events, max, timeout, mask);
-}
-
-struct probe {
-	struct aw_watch watch; /* first */
-	_Atomic uint32_t calls;
-	_Atomic uint32_t events;
-	_Atomic uint32_t released;
-	_Atomic bool remove_self;
-	_Atomic bool hold, holding;
-	_Atomic uint32_t again_ms;
-};
-
-static void on_watch(struct aw_watch *w, uint32_t events)
-{
-	struct probe *p = (struct probe *)w;
-
-	p->holding = true;
-	while (p->hold)
-		sched_yield();
-	if (p->remove_self)
-		aw_watch_remove(w);
-	else if (!(events & AW_WATCH_TIMEOUT))
-		aw_watch_events(w, 0);
-	else if (p->again_ms)
-		aw_watch_deadline(w, p->again_ms);
-	p->events |= events;
-	p->calls++;
-}
-
-static void on_release(struct aw_watch *w)
-{
-	((struct probe *)w)->released++;
-}
-
-static int setup(void **state)
-{
-	struct probe *p = calloc(1, sizeof(*p));
-
-	*state = p;
-	return aw_engine_get();
-}
-
-static int teardown(void **state)
-{
-	aw_engine_put();
-	free(*state);
-	return 0;
-}
-
-static void await(_Atomic uint32_t *value, uint32_t at_least)
-{
-	until(*value >= at_least);
 }
 
 static int readable_fd(void)

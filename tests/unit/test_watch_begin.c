@@ -10,54 +10,11 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "../lib/until.h"
-#include "net/progress/engine.h"
-
-struct probe {
-	struct aw_watch watch; /* first */
-	_Atomic uint32_t calls, events, released;
-	_Atomic bool remove_self;
-};
-
-static void on_watch(struct aw_watch *w, uint32_t events)
-{
-	struct probe *p = (struct probe *)w;
-
-	if (p->remove_self)
-		aw_watch_remove(w);
-	else
-		aw_watch_events(w, 0);
-	p->events |= events;
-	p->calls++;
-}
-
-static void on_release(struct aw_watch *w)
-{
-	((struct probe *)w)->released++;
-}
-
-static int setup(void **state)
-{
-	*state = calloc(1, sizeof(struct probe));
-	return aw_engine_get();
-}
-
-static int teardown(void **state)
-{
-	aw_engine_put();
-	free(*state);
-	return 0;
-}
-
-static void await(_Atomic uint32_t *value, uint32_t at_least)
-{
-	until(*value >= at_least);
-}
+#include "../lib/watch_probe.h"
 
 static int readable_fd(void)
 {

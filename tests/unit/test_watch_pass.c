@@ -9,44 +9,10 @@
 
 #include <cmocka.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "../lib/until.h"
-#include "net/progress/watch.h"
-
-struct probe {
-	struct aw_watch watch; /* first */
-	_Atomic uint32_t calls, events;
-};
-
-static void on_watch(struct aw_watch *w, uint32_t events)
-{
-	struct probe *p = (struct probe *)w;
-
-	aw_watch_events(w, 0);
-	p->events |= events;
-	p->calls++;
-}
-
-static int setup(void **state)
-{
-	*state = calloc(1, sizeof(struct probe));
-	return aw_engine_get();
-}
-
-static int teardown(void **state)
-{
-	aw_engine_put();
-	free(*state);
-	return 0;
-}
-
-static void await(_Atomic uint32_t *value, uint32_t at_least)
-{
-	until(*value >= at_least);
-}
+#include "../lib/watch_probe.h"
 
 struct look {
 	struct aw_watch watch; /* first */
