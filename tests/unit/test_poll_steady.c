@@ -3,6 +3,7 @@
 // thread is stopped, so that what is found the polls have found.
 #include "../lib/host_scene.h"
 #include "net/qp/cq_poll.h"
+#include "net/qp/uqp_sock.h"
 
 #define LEN 100
 
@@ -103,6 +104,34 @@ static void poll_steady__a_full_ring(void **state)
 	part(s);
 }
 
+/* This end sleeps: its posts ask nothing again, each bell is heard, and behind each the peer has to ring again. */
+static void poll_steady__an_end_that_sleeps(void **state)
+{
+	struct scene *s = *state;
+	struct aw_cq_entry entry;
+	struct aw_uqp *qp;
+
+	join(s);
+	pair_stop_progress();
+	qp = s->e.qp;
+	aw_uqp_on_wake(qp->handle);
+	for (int i = 0; i < 3; i++) {
+		post_recv(s, LEN);
+		put_quietly(s, LEN, SIZE_MAX);
+		assert_true(aw_duplex_wakes_reader(&s->ring->duplex));
+		ring_bell(s);
+		aw_uqp_on_wake(qp->handle);
+		assert_int_equal(aw_cq_take(&s->e.cq, &entry, 1), 1);
+		assert_true(atomic_load(&s->ring->duplex.peer->asleep));
+		end_post(&s->e, AW_OP_WRITE, &s->e, LEN);
+		assert_int_equal(qp->serving.server, AW_SERVER_PROGRESS);
+		assert_true(qp->settled);
+		assert_int_equal(aw_cq_take(&s->e.cq, &entry, 1), 1);
+	}
+	pair_start_progress();
+	part(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -112,6 +141,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(poll_steady__a_message_without_a_receive, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(poll_steady__a_full_ring, setup, teardown),
+		cmocka_unit_test_setup_teardown(poll_steady__an_end_that_sleeps, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

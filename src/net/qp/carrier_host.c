@@ -294,6 +294,25 @@ static uint32_t listens_for(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	return ring->more || may_send(qp) ? events | EPOLLOUT : events;
 }
 
+/* Of a QP that no pollers serve: bells are listened for, and none was heard since this end fell asleep. */
+static bool awaits_bells(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	const struct aw_host_ring *ring = qp->ring;
+	enum aw_bell_set set = qp->serving.channel ? AW_BELL_CHANNEL : AW_BELL_ENGINE;
+
+	return !ring->drained && qp->listens_for == EPOLLIN &&
+	       (!qp->bell_watch || (qp->bell_set == set && ring->bells_told));
+}
+
+bool aw_carrier_is_steady(const struct aw_uqp *qp)
+{
+	const struct aw_host_ring *ring = qp->ring;
+
+	return !qp->in->is_socket && !qp->out->is_socket && !ring->gone && !ring->more &&
+	       !ring->duplex.broken && (ring->bells.own < 0 || qp->bell_watch) &&
+	       (aw_serving_is_polled(&qp->serving) || awaits_bells(qp));
+}
+
 /* Pollers look at the memory, so the peer rings no bells. The socket notifies only of the end. */
 static uint32_t polled(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {

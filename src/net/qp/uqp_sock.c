@@ -460,18 +460,6 @@ static void end_overflowed(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	transmit(qp);
 }
 
-/* True where a socket that the stream stays in is listened to as it has to be, or pollers look at the memory. */
-static bool is_carrier_steady(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
-{
-	const struct aw_host_ring *ring = qp->ring;
-
-	if (!ring)
-		return qp->in->listens_for(qp) == qp->listens_for;
-	return !qp->in->is_socket && !qp->out->is_socket && aw_serving_is_polled(&qp->serving) &&
-	       !ring->gone && !ring->more && !ring->duplex.broken &&
-	       (ring->bells.own < 0 || qp->bell_watch);
-}
-
 /* True while nothing but bytes moves, and neither end, program nor kernel asks for more. */
 static bool is_steady(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
@@ -482,7 +470,7 @@ static bool is_steady(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	return core->state == AW_QP_RTS && !core->peer_closed && !aw_qp_has_waiting(core) &&
 	       core->rx_drop.count == 0 && !unnoted && !qp->drain_asked && !qp->lost &&
 	       !qp->peer_gone && !qp->starved && !qp->tx_blocked && !aw_uqp_has_overflowed(qp) &&
-	       is_carrier_steady(qp);
+	       (qp->ring ? aw_carrier_is_steady(qp) : qp->in->listens_for(qp) == qp->listens_for);
 }
 
 /* Follows the core's state with the socket. Where that was done, and the stream is as steady since, all is as it was. */
