@@ -361,7 +361,7 @@ static void add_cq(const struct visit *visit, const struct aw_stat_cq *cq)
 	aw_sheet_put(&row, CQ_NUMBER, cq->number);
 	aw_sheet_put(&row, CQ_CAPACITY, cq->capacity);
 	aw_sheet_put(&row, CQ_READY, cq->ready);
-	aw_sheet_put(&row, CQ_CQES, cq->cqes);
+	aw_sheet_put(&row, CQ_CQES, cq->cqes + cq->direct);
 	strcpy(row.fields[CQ_CHANNEL], cq->channel ? "yes" : "no");
 	strcpy(row.fields[CQ_OVERFLOWED], cq->overflowed ? "yes" : "no");
 	aw_sheet_add(&visit->look->sheets[STAT_CQS], &row);

@@ -41,9 +41,8 @@ int64_t __wrap_aw_clock_ns(clockid_t clock)
 
 static void push(struct aw_cq *cq, struct aw_cq_user *qp, uint64_t wr_id, uint32_t flags)
 {
-	aw_cq_push(cq, &(struct aw_cq_entry){ .cqe = { .wr_id = wr_id, .flags = flags },
-					      .user = qp,
-					      .queue = AW_SQ });
+	aw_cq_push(cq, &(struct aw_cqe){ .wr_id = wr_id, .flags = flags },
+		   &(struct aw_cq_from){ .user = qp, .queue = AW_SQ });
 }
 
 static void poll__keeps_order_over_the_wrap(void **state)
@@ -235,6 +234,75 @@ static void push__overwrites_the_oldest_where_that_was_asked_for(void **state)
 	}
 }
 
+static int take_of(struct aw_cq *cq, struct aw_cq_taker *taker, uint64_t first, int count)
+{
+	aw_lock(&cq->qps_lock);
+	aw_cq_taker_begin(cq, taker);
+	for (int i = 0; i < count; i++)
+		push(cq, &qp1, first + (uint64_t)i, 0);
+	int taken = aw_cq_taker_end(cq, taker);
+
+	aw_unlock(&cq->qps_lock);
+	return taken;
+}
+
+static void taker__gets_what_comes_while_the_ring_is_empty(void **state)
+{
+	struct aw_cq cq, other;
+	struct aw_cq_entry out[4];
+	struct aw_cq_taker taker = { .out = out, .max = 2 };
+
+	(void)state;
+	qp1.unpolled = 0;
+	assert_int_equal(aw_cq_init(&cq, 2, NULL, NULL), 0);
+	assert_int_equal(aw_cq_init(&other, 2, NULL, NULL), 0);
+	assert_int_equal(take_of(&cq, &taker, 1, 4), 2);
+	assert_int_equal(out[0].cqe.wr_id, 1);
+	assert_int_equal(out[1].cqe.wr_id, 2);
+	assert_ptr_equal(out[1].user, &qp1);
+	assert_int_equal(qp1.unpolled, 2);
+	/* Two are in the ring: nothing gets ahead of them, and the next is one too many. */
+	assert_int_equal(take_of(&cq, &taker, 5, 0), 0);
+	assert_int_equal(aw_cq_take(&cq, out, 1), 1);
+	assert_int_equal(out[0].cqe.wr_id, 3);
+	assert_int_equal(take_of(&cq, &taker, 5, 1), 0);
+	assert_int_equal(aw_cq_take(&cq, out, 4), 2);
+	assert_int_equal(out[0].cqe.wr_id, 4);
+	assert_int_equal(out[1].cqe.wr_id, 5);
+	assert_false(cq.overflowed);
+	/* What another CQ gets, and what comes behind the end, is in the rings. */
+	aw_lock(&cq.qps_lock);
+	aw_cq_taker_begin(&cq, &taker);
+	push(&other, &qp1, 6, 0);
+	assert_int_equal(aw_cq_taker_end(&cq, &taker), 0);
+	aw_unlock(&cq.qps_lock);
+	push(&cq, &qp1, 7, 0);
+	assert_int_equal(other.ready, 1);
+	assert_int_equal(cq.ready, 1);
+	aw_cq_fini(&other);
+	aw_cq_fini(&cq);
+}
+
+/* The event of an armed CQ is raised, and the time of a stamped one is read, where its ring is written. */
+static void taker__leaves_what_is_an_event_or_has_a_time(void **state)
+{
+	struct aw_cq cq;
+	struct aw_cq_entry out[2];
+	struct aw_cq_taker taker = { .out = out, .max = 2 };
+
+	(void)state;
+	assert_int_equal(aw_cq_init(&cq, 4, NULL, NULL), 0);
+	aw_cq_set_arm(&cq, AW_ARM_SOLICITED);
+	assert_int_equal(take_of(&cq, &taker, 1, 1), 0);
+	assert_int_equal(aw_cq_take(&cq, out, 2), 1);
+	cq.armed = AW_ARM_NONE;
+	assert_int_equal(take_of(&cq, &taker, 2, 1), 1);
+	cq.stamped = true;
+	assert_int_equal(take_of(&cq, &taker, 3, 1), 0);
+	assert_int_equal(aw_cq_take(&cq, out, 2), 1);
+	aw_cq_fini(&cq);
+}
+
 static void stamp__only_where_it_was_asked_for(void **state)
 {
 	struct aw_cq cq;
@@ -273,6 +341,8 @@ int main(void)
 		cmocka_unit_test(arm__beside_a_push_loses_no_cqe),
 		cmocka_unit_test(push__overwrites_the_oldest_where_that_was_asked_for),
 		cmocka_unit_test(stamp__only_where_it_was_asked_for),
+		cmocka_unit_test(taker__gets_what_comes_while_the_ring_is_empty),
+		cmocka_unit_test(taker__leaves_what_is_an_event_or_has_a_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

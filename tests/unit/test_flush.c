@@ -164,14 +164,16 @@ static void waiting__leaves_at_a_poll_of_the_other_cq(void **state)
 {
 	struct pair *p = *state;
 	struct aw_uqp_attr attr = p->a.qp->attr;
-	struct aw_cq_entry entry = { .queue = AW_RQ };
+	const struct aw_cq_from from = { .queue = AW_RQ };
+	const struct aw_cqe cqe = { 0 };
+	struct aw_cq_entry entry;
 	struct aw_cq other;
 	uint8_t number;
 
 	assert_int_equal(aw_cq_init(&other, 1, NULL, NULL), 0);
 	attr.recv_cq = &other;
 	remake(p, &attr);
-	aw_cq_push(&other, &entry);
+	aw_cq_push(&other, &cqe, &from);
 	number = defer_one(p);
 	assert_int_equal(aw_cq_poll(&other, &entry, 1), 1);
 	expect_gone(p, number);

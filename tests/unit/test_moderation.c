@@ -104,8 +104,8 @@ static void push(struct scene *s, uint32_t flags)
 {
 	static struct aw_cq_user user;
 
-	aw_cq_push(&s->cq, &(struct aw_cq_entry){
-				   .cqe = { .flags = flags }, .user = &user, .queue = AW_RQ });
+	aw_cq_push(&s->cq, &(struct aw_cqe){ .flags = flags },
+		   &(struct aw_cq_from){ .user = &user, .queue = AW_RQ });
 }
 
 static void push_many(struct scene *s, int count)

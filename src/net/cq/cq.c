@@ -14,6 +14,7 @@
 
 static _Atomic uint32_t numbers; /* CQs made */
 static _Thread_local struct aw_cq_pushes pushes __attribute__((tls_model("initial-exec")));
+static _Thread_local struct aw_cq_taker *taking __attribute__((tls_model("initial-exec")));
 
 /* For other processes to read (net/stat/stat.h). */
 static void publish(struct aw_cq *cq) AW_REQUIRES(cq->lock)
@@ -196,16 +197,37 @@ static void drop_oldest(struct aw_cq *cq) AW_REQUIRES(cq->lock)
 	wrap(cq);
 }
 
+/*
+ * Volatile: field by field, as the core has written them just before. A wider load would wait until the stores have left for the
+ * cache.
+ */
+static void fill_entry(struct aw_cq_entry *at, const volatile struct aw_cqe *cqe,
+		       const struct aw_cq_from *from)
+{
+	at->cqe.wr_id = cqe->wr_id;
+	at->cqe.status = cqe->status;
+	at->cqe.op = cqe->op;
+	at->cqe.byte_len = cqe->byte_len;
+	at->cqe.inv_or_imm = cqe->inv_or_imm;
+	at->cqe.flags = cqe->flags;
+	at->cqe.vendor_err = cqe->vendor_err;
+	at->cqe.src_qpn = cqe->src_qpn;
+	at->cqe.sl = cqe->sl;
+	at->user = from->user;
+	at->qpn = from->qpn;
+	at->queue = from->queue;
+}
+
 /* The stamp is read under the lock, so that stamps have the order of the CQEs. */
-static void write_entry(struct aw_cq *cq, const struct aw_cq_entry *entry) AW_REQUIRES(cq->lock)
+static void write_entry(struct aw_cq *cq, const struct aw_cqe *cqe, const struct aw_cq_from *from)
+	AW_REQUIRES(cq->lock)
 {
 	struct aw_cq_entry *at = entry_at(cq, cq->tail++);
 
-	*at = *entry;
-	if (cq->stamped)
-		at->stamp_ns = (uint64_t)aw_clock_ns(cq->stamp_clock);
-	if (entry->queue == AW_SQ)
-		change_unpolled(cq, entry->user, 1);
+	fill_entry(at, cqe, from);
+	at->stamp_ns = cq->stamped ? (uint64_t)aw_clock_ns(cq->stamp_clock) : 0;
+	if (from->queue == AW_SQ)
+		change_unpolled(cq, from->user, 1);
 	/*
 	 * Pairs with the acquire in aw_cq_take(): a thread that sees the count takes the lock and finds
 	 * the CQE.
@@ -235,8 +257,49 @@ static bool take_arming(struct aw_cq *cq, const struct aw_cqe *cqe) AW_REQUIRES(
 	return raise;
 }
 
-void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry)
+void aw_cq_taker_begin(struct aw_cq *cq, struct aw_cq_taker *taker)
 {
+	taker->cq = cq;
+	taker->taken = 0;
+	taker->received = false;
+	taking = taker;
+}
+
+int aw_cq_taker_end(struct aw_cq *cq, struct aw_cq_taker *taker)
+{
+	taking = NULL;
+	if (taker->taken == 0)
+		return 0;
+	if (taker->received)
+		aw_activity_count(&cq->pollers.takes, 1);
+	cq->direct += (uint32_t)taker->taken;
+	if (cq->stat)
+		aw_stat_set64(&cq->stat->cq.direct, cq->direct);
+	return taker->taken;
+}
+
+/*
+ * False: it goes into the ring. Relaxed: a CQE of the same QP that another thread has pushed came before, under the QP's lock, so that
+ * this one is behind it; a thread that arms the CQ meanwhile comes behind the CQE, which this thread has taken.
+ */
+static bool hand_over(struct aw_cq *cq, const struct aw_cqe *cqe, const struct aw_cq_from *from)
+{
+	struct aw_cq_taker *taker = taking;
+
+	if (!taker || taker->cq != cq || taker->taken == taker->max || cq->stamped ||
+	    atomic_load_explicit(&cq->ready, memory_order_relaxed) != 0 ||
+	    atomic_load_explicit(&cq->armed, memory_order_relaxed) != AW_ARM_NONE)
+		return false;
+	fill_entry(&taker->out[taker->taken++], cqe, from);
+	taker->received |= from->queue != AW_SQ;
+	pushes.cqes++;
+	return true;
+}
+
+void aw_cq_push(struct aw_cq *cq, const struct aw_cqe *cqe, const struct aw_cq_from *from)
+{
+	if (hand_over(cq, cqe, from))
+		return;
 	aw_lock(&cq->lock);
 	if (cq->tail - cq->head == cq->capacity) {
 		if (!cq->overwrites) {
@@ -245,8 +308,8 @@ void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry)
 		}
 		drop_oldest(cq);
 	}
-	write_entry(cq, entry);
-	bool raise = take_arming(cq, &entry->cqe) && cq->channel;
+	write_entry(cq, cqe, from);
+	bool raise = take_arming(cq, cqe) && cq->channel;
 
 	aw_unlock(&cq->lock);
 	pushes.cqes++;

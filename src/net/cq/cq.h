@@ -38,6 +38,13 @@ struct aw_cq_entry {
 	uint64_t stamp_ns; /* when the CQ wrote it, by stamp_clock; only in a stamped CQ */
 };
 
+/* The origin of a CQE. */
+struct aw_cq_from {
+	struct aw_cq_user *user;
+	uint32_t qpn;
+	enum aw_queue queue;
+};
+
 struct aw_cq {
 	/* fixed after init */
 	struct aw_channel *channel; /* or NULL */
@@ -69,6 +76,7 @@ struct aw_cq {
 	struct aw_uqp **qps;
 	uint32_t qps_count, qps_room;
 	uint32_t qps_next; /* index of the QP whose memory was looked at last */
+	uint64_t direct; /* CQEs that went to takers; guarded by qps_lock */
 	_Atomic int epfd; /* over the fds of qps once they are many; -1 before */
 	struct aw_cq_sock *socks; /* of UD QPs and their groups (cq_sock.c); guarded by qps_lock */
 	_Atomic uint32_t socks_count; /* also read without the lock */
@@ -140,8 +148,25 @@ void aw_cq_set_arm(struct aw_cq *cq, enum aw_arm arm);
 bool aw_cq_wake(struct aw_cq *cq) AW_EXCLUDES(cq->lock);
 
 /* For QPs. push: adds a CQE; an overflow raises an event. forget: the user's CQEs go. */
-void aw_cq_push(struct aw_cq *cq, const struct aw_cq_entry *entry) AW_EXCLUDES(cq->lock);
+void aw_cq_push(struct aw_cq *cq, const struct aw_cqe *cqe, const struct aw_cq_from *from)
+	AW_EXCLUDES(cq->lock);
 void aw_cq_forget(struct aw_cq *cq, const struct aw_cq_user *user) AW_EXCLUDES(cq->lock);
+
+/*
+ * A poll that has found the ring empty, and serves QPs: what its thread pushes while the ring is still empty and the CQ is not armed
+ * goes to the poll, which would take it next anyway. So no lock is taken to write it nor to read it. end: returns how many out has
+ * got; a thread has one taker at a time.
+ */
+struct aw_cq_taker {
+	struct aw_cq_entry *out;
+	int max;
+	/* from begin on */
+	const struct aw_cq *cq;
+	int taken;
+	bool received; /* one that is no send's */
+};
+void aw_cq_taker_begin(struct aw_cq *cq, struct aw_cq_taker *taker) AW_REQUIRES(cq->qps_lock);
+int aw_cq_taker_end(struct aw_cq *cq, struct aw_cq_taker *taker) AW_REQUIRES(cq->qps_lock);
 
 /* Counts what the calling thread has added to all CQs. Both numbers wrap. */
 struct aw_cq_pushes {

@@ -172,13 +172,13 @@ enum aw_error aw_xrc_take(struct aw_xrcd *xrcd, uint32_t number, struct aw_rwqe 
 	return err;
 }
 
-void aw_xrc_complete(struct aw_xrc_srq *held, struct aw_cq_entry *entry)
+void aw_xrc_complete(struct aw_xrc_srq *held, const struct aw_cq_entry *entry)
 {
+	const struct aw_cq_from from = { &held->of_cq, entry->qpn, entry->queue };
+
 	aw_lock(&lock);
-	if (held->srq) {
-		entry->user = &held->of_cq;
-		aw_cq_push(held->cq, entry);
-	}
+	if (held->srq)
+		aw_cq_push(held->cq, &entry->cqe, &from);
 	aw_unlock(&lock);
 }
 

@@ -70,7 +70,7 @@ void aw_xrc_leave(struct aw_xrcd *xrcd, struct aw_xrc_srq *srq);
 enum aw_error aw_xrc_take(struct aw_xrcd *xrcd, uint32_t number, struct aw_rwqe *recv,
 			  struct aw_xrc_srq **held) AW_MUST_USE;
 /* Adds the completion of a receive to the SRQ's CQ; entry->user is filled in. The SRQ stays held. */
-void aw_xrc_complete(struct aw_xrc_srq *held, struct aw_cq_entry *entry);
+void aw_xrc_complete(struct aw_xrc_srq *held, const struct aw_cq_entry *entry);
 void aw_xrc_put(struct aw_xrc_srq *held);
 /* Completes and puts the oldest ones, or all where there are fewer. */
 void aw_xrc_flush(struct aw_xrc_done *done, uint32_t count);

@@ -105,6 +105,7 @@ static bool sleeps_soon(struct aw_cq *cq)
 struct served {
 	bool full; /* one has more to send than its socket takes */
 	bool polled; /* nobody else serves some: they are left to pollers, or their streams go through memory */
+	int taken; /* CQEs that came of it and are with the poll already */
 };
 
 static void serve_qps(struct aw_cq *cq, struct served *served) AW_REQUIRES(cq->qps_lock)
@@ -141,20 +142,33 @@ static void serve_feed(struct aw_cq *feed, struct served *served)
 }
 
 /* One thread at a time serves; another that polls the same CQ meanwhile just finds it empty. */
-static void serve(struct aw_cq *cq, struct served *served)
+static void serve(struct aw_cq *cq, struct aw_cq_entry *out, int max, struct served *served)
 {
+	struct aw_cq_taker taker = { .out = out, .max = max };
+
 	*served = (struct served){ .polled = false };
 	if (sleeps_soon(cq))
 		return;
 	aw_activity_count(&cq->pollers.turns, 1);
 	if (aw_trylock(&cq->qps_lock) != 0)
 		return;
+	aw_cq_taker_begin(cq, &taker);
 	serve_qps(cq, served);
 	for (uint32_t i = 0; i < cq->feeds_count; i++)
 		serve_feed(cq->feeds[i].cq, served);
 	if (cq->socks_count > 0)
 		aw_cq_serve_socks(cq);
+	served->taken = aw_cq_taker_end(cq, &taker);
 	aw_unlock(&cq->qps_lock);
+}
+
+/* Serves the CQ's QPs, and takes what came of that. */
+static int serve_and_take(struct aw_cq *cq, struct aw_cq_entry *out, int max, struct served *served)
+{
+	serve(cq, out, max, served);
+	int direct = served->taken;
+
+	return direct < max ? direct + aw_cq_take(cq, out + direct, max - direct) : direct;
 }
 
 /* Relaxed: of two threads that poll the same CQ, one poll may not count. */
@@ -238,12 +252,9 @@ int aw_cq_poll(struct aw_cq *cq, struct aw_cq_entry *out, int max)
 	if (n == 0 && max > 0) {
 		if (cq->overflowed)
 			return -EIO;
-		serve(cq, &served);
-		n = aw_cq_take(cq, out, max);
-		if (n == 0 && poll_in_vain(cq, &served)) {
-			serve(cq, &served);
-			n = aw_cq_take(cq, out, max);
-		}
+		n = serve_and_take(cq, out, max, &served);
+		if (n == 0 && poll_in_vain(cq, &served))
+			n = serve_and_take(cq, out, max, &served);
 	}
 	if (n > 0)
 		set_vain(cq, 0);

@@ -174,33 +174,32 @@ static bool xrc_has_pd(void *ctx, const void *pd)
 	return aw_xrc_has_pd(qp->attr.xrcd, pd);
 }
 
-static void complete_xrc(struct aw_uqp *qp, struct aw_cq_entry *entry) AW_REQUIRES(qp->lock)
+static void complete_xrc(struct aw_uqp *qp, const struct aw_cqe *cqe) AW_REQUIRES(qp->lock)
 {
 	struct aw_xrc_done *done = qp->attr.xrc_done;
+	struct aw_cq_entry entry = { .cqe = *cqe, .qpn = qp->qpn, .queue = AW_RQ };
 
 	if (done->count == AW_XRC_DONE_MAX)
 		aw_xrc_flush(done, AW_XRC_DONE_MAX);
-	entry->cqe.src_qpn = qp->peer_qpn;
+	entry.cqe.src_qpn = qp->peer_qpn;
 	done->at[done->count].srq = qp->xrc_srq;
-	done->at[done->count++].entry = *entry;
+	done->at[done->count++].entry = entry;
 	qp->xrc_srq = NULL;
 }
 
 static void complete(void *ctx, enum aw_queue queue, const struct aw_cqe *cqe)
 {
 	struct aw_uqp *qp = ctx;
-	struct aw_cq_entry entry = {
-		.cqe = *cqe, .user = &qp->of_cq, .qpn = qp->qpn, .queue = queue
-	};
+	struct aw_cq *cq = queue == AW_SQ ? qp->attr.send_cq : qp->attr.recv_cq;
 
 	aw_latch_held(&qp->lock);
 	aw_probe_complete(qp->qpn, queue, cqe);
 	if (queue != AW_SQ)
 		aw_counter_add(qp->counters.of[AW_COUNTED_RECV], cqe->status, cqe->byte_len);
 	if (queue == AW_RQ && qp->xrc_srq)
-		complete_xrc(qp, &entry);
+		complete_xrc(qp, cqe);
 	else
-		aw_cq_push(queue == AW_SQ ? qp->attr.send_cq : qp->attr.recv_cq, &entry);
+		aw_cq_push(cq, cqe, &(struct aw_cq_from){ &qp->of_cq, qp->qpn, queue });
 }
 
 static void *stash_get(void *ctx, size_t len)

@@ -14,7 +14,7 @@
 
 #define AW_STAT_NAME "anywarp-stat"
 #define AW_STAT_MAGIC UINT64_C(0x5441545357594e41)
-#define AW_STAT_LAYOUT 7u /* a table with another layout is of another version and is not read */
+#define AW_STAT_LAYOUT 8u /* a table with another layout is of another version and is not read */
 /* Devices, QPs, CQs and listeners together. Objects beyond that have no row. */
 #define AW_STAT_ROWS (1u << 18)
 #define AW_STAT_HEAD_LEN 65536u /* the largest pages that Linux has; mostly a hole */
@@ -116,7 +116,8 @@ struct aw_stat_cq {
 	uint32_t ready; /* CQEs that the program has not polled */
 	uint32_t channel; /* 1: it has a completion channel */
 	uint32_t overflowed;
-	uint64_t cqes; /* since the CQ was made */
+	uint64_t cqes; /* since the CQ was made, but for those of direct */
+	uint64_t direct; /* that went to the poll which served their QP */
 };
 
 struct aw_stat_listener {
@@ -147,7 +148,7 @@ union aw_stat_row {
 _Static_assert(sizeof(struct aw_stat_head) == 64, "the head's layout");
 _Static_assert(sizeof(struct aw_stat_device) == 32, "a row's layout");
 _Static_assert(sizeof(struct aw_stat_qp) == AW_STAT_ROW_LEN, "likewise");
-_Static_assert(sizeof(struct aw_stat_cq) == 32, "likewise");
+_Static_assert(sizeof(struct aw_stat_cq) == 40, "likewise");
 _Static_assert(sizeof(struct aw_stat_listener) == 56, "likewise");
 _Static_assert(sizeof(union aw_stat_row) == AW_STAT_ROW_LEN, "rows have one size");
 
