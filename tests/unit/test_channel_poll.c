@@ -61,25 +61,12 @@ static void channel_poll__blocking_is_never_watched(void **state)
 	assert_int_equal(ch.watched, 0);
 }
 
-/* Through memory a bell may come for bytes that a poll has taken, so there the progress thread hears the bells. */
-static void channel_poll__watched_over_sockets_alone(void **state)
-{
-	struct pair *p = *state;
-
-	assert_int_equal(fcntl(ch.fd, F_SETFL, O_NONBLOCK), 0);
-	for (uint32_t i = 0; i < 2 * AW_EVENTFUL_MIN; i++) {
-		talk(p);
-		assert_true(ch.watched == 0 || !end_is_in_memory(&p->b, true));
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(channel_poll__readable_for_events_alone),
 		CASE(channel_poll__readable_for_events_alone_without_blocking),
 		CASE(channel_poll__blocking_is_never_watched),
-		CASE(channel_poll__watched_over_sockets_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -203,7 +203,10 @@ static void channel_watch__an_event_of_an_empty_cq(void **state)
 	until_watched(p);
 }
 
-/* A part of an FPDU, by which the socket is readable. The stream is no good any more. */
+/*
+ * A part of an FPDU, by which the socket is readable; the stream is no good any more. Through memory it is a bell, such as comes
+ * behind another thread that has taken the bytes.
+ */
 static void channel_watch__an_event_for_a_part(void **state)
 {
 	struct pair *p = *state;
@@ -217,6 +220,47 @@ static void channel_watch__an_event_for_a_part(void **state)
 	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
 	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
 	assert_not_readable();
+}
+
+/* Through memory, likewise. It says nothing of the messages, so the QP stays with the program. */
+static void channel_watch__a_bell_takes_nothing_back(void **state)
+{
+	struct pair *p = *state;
+
+	if (!end_is_in_memory(&p->b, true))
+		return;
+	until_watched(p);
+	for (int i = 0; i < ROUNDS; i++) {
+		aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+		assert_int_equal(send(p->a.qp->fd, "", 1, 0), 1);
+		take();
+		assert_true(is_eventful_again(p));
+		talk(p);
+	}
+	assert_int_equal(ch.watched, 1);
+}
+
+/* What a poll has taken leaves its bell, for which there is an event. */
+static void channel_watch__an_event_for_what_a_poll_took(void **state)
+{
+	struct pair *p = *state;
+	struct aw_cq_entry entry;
+
+	if (!end_is_in_memory(&p->b, true))
+		return;
+	until_watched(p);
+	for (int i = 0; i < ROUNDS; i++) {
+		post_receive(p);
+		end_post(&p->a, AW_OP_SEND, &p->b, 4);
+		while (aw_cq_poll(&p->b.cq, &entry, 1) == 0)
+			;
+		end_wait_cqe(&p->a);
+		aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+		take();
+		assert_int_equal(aw_cq_poll(&p->b.cq, &entry, 1), 0);
+		talk(p);
+	}
+	assert_int_equal(ch.watched, 1);
 }
 
 /* The progress thread has received all that came, and has left the QP's lock. */
@@ -430,6 +474,8 @@ int main(void)
 		CASE(channel_watch__woken_by_a_socket_that_joins),
 		CASE(channel_watch__an_event_of_an_empty_cq),
 		CASE(channel_watch__an_event_for_a_part),
+		CASE(channel_watch__a_bell_takes_nothing_back),
+		CASE(channel_watch__an_event_for_what_a_poll_took),
 		CASE(channel_watch__an_event_for_what_a_tick_took),
 		CASE(channel_watch__an_event_for_what_was_taken_back),
 		CASE(channel_watch__an_event_for_the_end),

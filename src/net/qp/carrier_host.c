@@ -95,11 +95,17 @@ static void drain_bells(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	ssize_t n;
 
 	qp->ring->drained = true;
-	if (qp->ring->bells.own >= 0 && aw_bells_drain(&qp->ring->bells))
+	qp->ring->wakes += qp->ring->asked;
+	qp->ring->asked = false;
+	if (qp->ring->bells.own >= 0 && aw_bells_drain(&qp->ring->bells)) {
+		qp->ring->wakes++;
 		return;
+	}
 	n = aw_recv_now(qp->fd, bells, sizeof(bells), 0);
-	if (n > 0)
+	if (n > 0) {
+		qp->ring->wakes++;
 		aw_host_ring_count_bell(qp->ring);
+	}
 	qp->ring->reset |= n < 0 && errno != EAGAIN && errno != EINTR;
 	qp->ring->gone |= n == 0 || qp->ring->reset;
 }
@@ -284,13 +290,12 @@ static uint32_t listens_for(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 
 	if (qp->starved)
 		return 0;
-	if (ring->more)
-		return events | EPOLLOUT;
-	if (!ring->drained)
-		return may_send(qp) ? events | EPOLLOUT : events;
-	ring->drained = false;
-	aw_duplex_sleep(&ring->duplex);
-	ring->more = aw_carrier_has_news(qp);
+	if (ring->drained && !ring->more) {
+		aw_duplex_sleep(&ring->duplex);
+		ring->more = aw_carrier_has_news(qp);
+		ring->drained = false;
+	}
+	ring->asked = ring->more;
 	return ring->more || may_send(qp) ? events | EPOLLOUT : events;
 }
 

@@ -160,6 +160,7 @@ static int sleep_and_serve(struct aw_channel *ch, int cancel_state, void **objec
 /* Handles of QPs that a look at a channel has found, or AW_TABLE_NONE. */
 struct look_result {
 	uint32_t armed; /* its bytes moved, but no event of its armed CQs came of that */
+	uint32_t belled; /* likewise, of a bell whose bytes another thread had taken */
 	uint32_t unarmed; /* its bytes moved, and no CQ was armed */
 };
 
@@ -183,20 +184,22 @@ static void look_at(uint32_t handle, struct look_result *found)
 	if (!qp)
 		return;
 	aw_lock(&qp->lock);
-	uint64_t before = aw_watched_moved(qp);
+	const struct aw_watched_seen before = aw_watched_see(qp);
 	uint32_t armed = aw_serving_armed(qp), raised = aw_cq_pushes_of_thread().events;
 	bool open = qp->fd >= 0 && !qp->core.peer_closed;
 
 	if (qp->fd >= 0)
 		aw_uqp_serve(qp);
-	bool closed = open && (qp->fd < 0 || qp->core.peer_closed);
-
-	bool moved = closed || aw_watched_moved(qp) != before;
+	const struct aw_watched_seen now = aw_watched_see(qp);
+	bool moved = (open && (qp->fd < 0 || qp->core.peer_closed)) || now.moved != before.moved;
+	bool silent = aw_cq_pushes_of_thread().events == raised;
 
 	if (moved && armed == 0)
 		found->unarmed = handle;
-	else if (moved && aw_cq_pushes_of_thread().events == raised)
+	else if (moved && silent)
 		found->armed = handle;
+	else if (now.bells != before.bells && silent)
+		found->belled = handle;
 	aw_watched_served(qp);
 	aw_uqp_unlock(qp);
 	aw_uqp_put(qp);
@@ -242,7 +245,7 @@ static int find_watched(const struct aw_channel *ch, uint32_t handles[EVENTS_MAX
  */
 static bool look(struct aw_channel *ch, void **object, int *kind)
 {
-	struct look_result found = { AW_TABLE_NONE, AW_TABLE_NONE };
+	struct look_result found = { AW_TABLE_NONE, AW_TABLE_NONE, AW_TABLE_NONE };
 	uint32_t handles[EVENTS_MAX];
 
 	int n = find_watched(ch, handles);
@@ -265,6 +268,8 @@ static bool look(struct aw_channel *ch, void **object, int *kind)
 		end_eventful(found.unarmed);
 	if (found.armed != AW_TABLE_NONE)
 		wake_cq(found.armed, ch);
+	else if (found.belled != AW_TABLE_NONE)
+		wake_cq(found.belled, ch);
 	return aw_channel_take(ch, object, kind);
 }
 

@@ -54,6 +54,8 @@ struct aw_host_ring {
 	bool more;
 	bool closed_seen;
 	uint64_t looked; /* the position in the peer's bytes that the last turn saw */
+	bool asked; /* the socket's room is to bring that turn */
+	uint64_t wakes; /* bells read, and turns brought by the socket's room */
 };
 
 /* True when both addresses of a connection are of this host. */

@@ -152,7 +152,7 @@ uint32_t aw_serving_armed(const struct aw_uqp *qp)
 
 bool aw_serving_may_watch(const struct aw_uqp *qp)
 {
-	return qp->in->is_socket && qp->out->is_socket && qp->core.state <= AW_QP_RTS &&
+	return qp->in->is_socket == qp->out->is_socket && qp->core.state <= AW_QP_RTS &&
 	       !qp->core.peer_closed;
 }
 

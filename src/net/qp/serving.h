@@ -36,7 +36,7 @@ uint32_t aw_serving_armed(const struct aw_uqp *qp);
 /* A thread has come to a channel to look at the sockets that watchers serve. */
 void aw_serving_loop_turns(void);
 
-/* False: the QP's fds are ready for more than bytes and room, as through memory, or at the stream's end. */
+/* False: the QP's fds are ready for more than bytes, bells and room, as while the stream moves into memory, or at its end. */
 bool aw_serving_may_watch(const struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* The next tick looks at the QPs, whatever their threads do. */

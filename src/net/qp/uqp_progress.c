@@ -32,16 +32,17 @@ static void serve(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 		aw_uqp_serve(qp);
 		return;
 	}
-	uint64_t before = aw_watched_moved(qp);
+	const struct aw_watched_seen before = aw_watched_see(qp);
 	uint32_t raised = aw_cq_pushes_of_thread().events;
 	bool open = !qp->core.peer_closed;
 
 	aw_watched_moves(qp);
 	aw_uqp_serve(qp);
-	bool closed = open && (qp->fd < 0 || qp->core.peer_closed);
+	const struct aw_watched_seen now = aw_watched_see(qp);
+	bool moved = (open && (qp->fd < 0 || qp->core.peer_closed)) || now.moved != before.moved;
 
-	if ((closed || aw_watched_moved(qp) != before) &&
-	    aw_cq_pushes_of_thread().events == raised && aw_watched_wake(qp, channel))
+	if ((moved || now.bells != before.bells) && aw_cq_pushes_of_thread().events == raised &&
+	    aw_watched_wake(qp, channel) && moved)
 		aw_eventful_end(&qp->serving.eventful);
 	atomic_store(&channel->moving, AW_CHANNEL_NONE);
 	aw_watched_served(qp);

@@ -6,9 +6,12 @@
 
 #include <stdatomic.h>
 
-uint64_t aw_watched_moved(const struct aw_uqp *qp)
+struct aw_watched_seen aw_watched_see(const struct aw_uqp *qp)
 {
-	return qp->core.rx_pos + qp->core.sent_pos + (qp->stage ? qp->stage->len : 0);
+	return (struct aw_watched_seen){
+		.moved = qp->core.rx_pos + qp->core.sent_pos + (qp->stage ? qp->stage->len : 0),
+		.bells = qp->ring ? qp->ring->wakes : 0,
+	};
 }
 
 bool aw_watched_wake(const struct aw_uqp *qp, const struct aw_channel *channel)

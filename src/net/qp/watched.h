@@ -7,8 +7,13 @@
 
 #include "net/qp/uqp.h"
 
-/* Grows with all that makes a socket of watchers ready: bytes that come, be they part of an FPDU, and room for those that wait. */
-uint64_t aw_watched_moved(const struct aw_uqp *qp) AW_REQUIRES(qp->lock);
+/* What has made the fds of watchers ready. A bell may come when another thread has taken its bytes. Each number grows. */
+struct aw_watched_seen {
+	uint64_t moved; /* bytes that came, be they part of an FPDU, and those that waited for room */
+	uint64_t bells;
+};
+
+struct aw_watched_seen aw_watched_see(const struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* True with an event of an armed CQ of the channel, for no completion: no program can tell it from one whose completion it has polled already. */
 bool aw_watched_wake(const struct aw_uqp *qp, const struct aw_channel *channel);
