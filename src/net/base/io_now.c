@@ -20,7 +20,8 @@ static __attribute__((constructor)) void io_call_find(void)
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	void *found = libc ? dlsym(libc, "syscall") : NULL;
 
-	if (found && !is_replaced(libc, "send") && !is_replaced(libc, "recv"))
+	if (found && !is_replaced(libc, "send") && !is_replaced(libc, "recv") &&
+	    !is_replaced(libc, "read") && !is_replaced(libc, "write"))
 		memcpy(&aw_io_call, &found, sizeof(found));
 	if (libc)
 		dlclose(libc);

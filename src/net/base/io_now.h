@@ -21,8 +21,8 @@
 
 /*
  * The C library's own syscall(2), which is no cancellation point, for the calls that each message makes: holding cancellation
- * back takes longer than the rest of their way to the kernel. NULL where others have put functions in place of send(2) or
- * recv(2), which are to see the calls.
+ * back takes longer than the rest of their way to the kernel. NULL where others have put functions in place of send(2), recv(2),
+ * read(2) or write(2), which are to see the calls.
  */
 extern long (*aw_io_call)(long number, ...);
 
@@ -95,6 +95,8 @@ static inline ssize_t aw_sendmsg_now(int fd, const struct msghdr *msg)
 /* fd: non-blocking. */
 static inline ssize_t aw_read_now(int fd, void *buf, size_t len)
 {
+	if (aw_io_call)
+		return aw_io_call(SYS_read, fd, buf, len);
 	int state = aw_cancel_disable();
 	ssize_t n = read(fd, buf, len);
 
@@ -104,6 +106,8 @@ static inline ssize_t aw_read_now(int fd, void *buf, size_t len)
 
 static inline ssize_t aw_write_now(int fd, const void *buf, size_t len)
 {
+	if (aw_io_call)
+		return aw_io_call(SYS_write, fd, buf, len);
 	int state = aw_cancel_disable();
 	ssize_t n = write(fd, buf, len);
 

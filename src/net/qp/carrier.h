@@ -105,8 +105,8 @@ bool aw_carrier_is_broken(const struct aw_uqp *qp) AW_REQUIRES(qp->lock);
  */
 bool aw_carrier_awaits_room(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
-/* For a QP with a ring: true while what it listens to is as it was, and nothing but bytes moves. */
-bool aw_carrier_is_steady(const struct aw_uqp *qp) AW_REQUIRES(qp->lock);
+/* For a QP with a ring: true while what it listens to is as it was, and nothing but bytes moves. This end may fall asleep by it. */
+bool aw_carrier_is_steady(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
 
 /* True when another turn is due of which no epoll event notifies, since the socket is full. */
 bool aw_carrier_owes_turn(const struct aw_uqp *qp) AW_REQUIRES(qp->lock);

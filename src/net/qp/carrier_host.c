@@ -299,17 +299,16 @@ static uint32_t listens_for(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	return ring->more || may_send(qp) ? events | EPOLLOUT : events;
 }
 
-/* Of a QP that no pollers serve: bells are listened for, and none was heard since this end fell asleep. */
-static bool awaits_bells(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+/* Of a QP that no pollers serve: this end is asleep, or falls asleep, with nothing to read, and hears the bells where it is to. */
+static bool awaits_bells(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
-	const struct aw_host_ring *ring = qp->ring;
 	enum aw_bell_set set = qp->serving.channel ? AW_BELL_CHANNEL : AW_BELL_ENGINE;
 
-	return !ring->drained && qp->listens_for == EPOLLIN &&
-	       (!qp->bell_watch || (qp->bell_set == set && ring->bells_told));
+	return (!qp->bell_watch || (qp->bell_set == set && qp->ring->bells_told)) &&
+	       listens_for(qp) == qp->listens_for;
 }
 
-bool aw_carrier_is_steady(const struct aw_uqp *qp)
+bool aw_carrier_is_steady(struct aw_uqp *qp)
 {
 	const struct aw_host_ring *ring = qp->ring;
 
