@@ -188,6 +188,15 @@ static int servers_of(const struct aw_uqp *qp, struct aw_activity *of[3])
 	return n;
 }
 
+/*
+ * True when the activity of that one of n tells whether the QP needs a look. While threads come to the channel no QP of theirs does:
+ * pollers, who leave the sockets to the next sleep, are not asked.
+ */
+static bool is_asked(const struct aw_uqp *qp, int i, int n)
+{
+	return !qp->serving.channel || i == n - 1;
+}
+
 struct aw_serve_seen aw_serving_in_tick(const struct aw_uqp *qp)
 {
 	struct aw_activity *of[3];
@@ -258,11 +267,15 @@ void aw_serving_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_cha
 	aw_serve_go(&qp->serving.server, server);
 	qp->serving.channel = channel;
 	qp->serving.vain_turns = 0;
-	for (int i = servers_of(qp, of); i-- > 0;)
+	int n = servers_of(qp, of);
+
+	for (int i = 0; i < n; i++) {
+		of[i]->looked_at += is_asked(qp, i, n);
 		if (of[i]->qps++ == 0) {
 			TAILQ_INSERT_TAIL(&servers, of[i], entry);
 			aw_serve_begin_ticks(of[i]);
 		}
+	}
 	if (channel)
 		atomic_store_explicit(&channel->only_qp,
 				      channel->waiting.qps == 1 ? qp->handle : AW_CHANNEL_MANY,
@@ -284,9 +297,13 @@ static void unlist(struct aw_uqp *qp, enum aw_server next) AW_REQUIRES(aw_servin
 
 	TAILQ_REMOVE(&away, qp, serving.entry);
 	away_count--;
-	for (int i = servers_of(qp, of); i-- > 0;)
+	int n = servers_of(qp, of);
+
+	for (int i = 0; i < n; i++) {
+		of[i]->looked_at -= is_asked(qp, i, n);
 		if (--of[i]->qps == 0)
 			TAILQ_REMOVE(&servers, of[i], entry);
+	}
 	if (qp->serving.channel)
 		atomic_store_explicit(&qp->serving.channel->only_qp, AW_CHANNEL_MANY,
 				      memory_order_relaxed);
@@ -356,7 +373,7 @@ bool aw_serving_count_ticks(void)
 	(void)aw_serve_count_tick(&loops);
 	TAILQ_FOREACH(activity, &servers, entry)
 	{
-		wanted |= aw_serve_count_tick(activity);
+		wanted |= aw_serve_count_tick(activity) && activity->looked_at > 0;
 	}
 	return wanted;
 }

@@ -7,9 +7,9 @@
 
 #include "net/qp/uqp.h"
 
-/* What has made the fds of watchers ready. A bell may come when another thread has taken its bytes. Each number grows. */
+/* Grows with all that makes the fds of watchers ready. A bell may come when another thread has taken its bytes. */
 struct aw_watched_seen {
-	uint64_t moved; /* bytes that came, be they part of an FPDU, and those that waited for room */
+	uint64_t moved; /* bytes that came, be they part of an FPDU, and that waited for room */
 	uint64_t bells;
 };
 
