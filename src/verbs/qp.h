@@ -79,8 +79,8 @@ static inline void vb_qp_walk_back(struct vb_qp *qp, enum ibv_qp_state from, enu
 						memory_order_relaxed);
 }
 
-/* Writes what vb_qp_state returns to qp->state. */
-void vb_qp_state_sync(struct ibv_qp *qp);
+/* Writes what vb_qp_state returns to qp->state, and returns it. */
+enum ibv_qp_state vb_qp_state_sync(struct ibv_qp *qp);
 
 /* The state that verbs show: the core's, and RESET or INIT where the core has only IDLE. */
 enum ibv_qp_state vb_qp_state(struct vb_qp *qp);

@@ -89,8 +89,7 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	aw_lock(&qp->ibv.qp_base.mutex);
 	*attr = qp->attr;
 	aw_unlock(&qp->ibv.qp_base.mutex);
-	vb_qp_state_sync(ibv);
-	attr->qp_state = attr->cur_qp_state = ibv->state;
+	attr->qp_state = attr->cur_qp_state = vb_qp_state_sync(ibv);
 	attr->path_mtu = attr->path_mtu ? attr->path_mtu : IBV_MTU_4096;
 	attr->path_mig_state = IBV_MIG_MIGRATED;
 	attr->cap = qp->init.cap;
@@ -166,16 +165,22 @@ void avb_qp_timeout_show(struct ibv_qp *ibv, uint8_t timeout)
 
 /*
  * Programs read ibv_qp.state without the mutex. A write of the value that it has already would race with such a read:
- * the progress thread comes here once more after the program was told that the connection is established.
+ * the progress thread comes here once more after the program was told that the connection is established. The second
+ * look finds that another thread has written a newer state before this one wrote.
  */
-void vb_qp_state_sync(struct ibv_qp *ibv)
+enum ibv_qp_state vb_qp_state_sync(struct ibv_qp *ibv)
 {
-	enum ibv_qp_state state = vb_qp_state(vb_qp_real(ibv));
+	enum ibv_qp_state state, now = vb_qp_state(vb_qp_real(ibv));
 
-	aw_lock(&ibv->mutex);
-	if (ibv->state != state)
-		ibv->state = state;
-	aw_unlock(&ibv->mutex);
+	do {
+		state = now;
+		aw_lock(&ibv->mutex);
+		if (ibv->state != state)
+			ibv->state = state;
+		aw_unlock(&ibv->mutex);
+		now = vb_qp_state(vb_qp_real(ibv));
+	} while (now != state);
+	return state;
 }
 
 int vb_qp_attr_check(const struct ibv_qp_attr *attr, int mask)

@@ -148,10 +148,10 @@ static int to_rtr(struct vb_qp *qp, const struct ibv_qp_attr *attr)
 		.pair.local.qpn = qp->uqp->qpn,
 		.pair.remote.qpn = attr->dest_qp_num,
 		.pair.type = qp->uqp->attr.uc ? PAIR_UC : pair_types[qp->uqp->attr.xrc],
-		.ird = qp->attr.max_dest_rd_atomic, /* of the responder alone */
+		.ird = attr->max_dest_rd_atomic, /* of the responder alone */
 		.by_lid = !ah->is_global,
 		.at_rts = qp->uqp->attr.xrc == AW_XRC_INITIATOR,
-		.rnr_timer = rnr_timers[qp->attr.min_rnr_timer],
+		.rnr_timer = rnr_timers[attr->min_rnr_timer],
 	};
 	int err = 0;
 
@@ -177,8 +177,12 @@ static uint32_t retry_ms(const struct ibv_qp_attr *attr)
 	return attr->timeout ? (uint32_t)(ns / 1000000) + 1 : 0;
 }
 
-/* en_sqd_async_notify holds for the move that it comes with, and for no later one. */
-static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_attr *attr, int mask)
+/*
+ * kept: the attributes that were given now and before. en_sqd_async_notify holds for the move that it comes with, and for no
+ * later one.
+ */
+static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_attr *attr, int mask,
+		const struct ibv_qp_attr *kept)
 {
 	bool notify = mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify;
 	int err = 0;
@@ -195,7 +199,7 @@ static int move(struct vb_qp *qp, enum ibv_qp_state from, const struct ibv_qp_at
 	case IBV_QPS_RTR:
 		/* At once, for the event that the peer's first message raises (COMM_EST). */
 		vb_qp_walk(qp, IBV_QPS_RTR);
-		err = to_rtr(qp, attr);
+		err = to_rtr(qp, kept);
 		if (err)
 			vb_qp_walk_back(qp, IBV_QPS_RTR, from);
 		return err;
@@ -234,7 +238,7 @@ int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct ibv_qp *ibv = &qp->ibv.qp_base;
 	enum ibv_qp_state from, to;
-	struct ibv_qp_attr before;
+	struct ibv_qp_attr before, kept;
 	int err;
 
 	if (qp->uqp->ud)
@@ -247,6 +251,7 @@ int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 	aw_lock(&ibv->mutex);
 	before = qp->attr;
 	vb_qp_attr_keep(&qp->attr, attr, mask);
+	kept = qp->attr;
 	aw_unlock(&ibv->mutex);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		vb_qp_access_grant(qp, attr->qp_access_flags);
@@ -254,17 +259,17 @@ int vb_qp_roce_modify(struct vb_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (to == IBV_QPS_RTS || to == IBV_QPS_SQD) {
 		/* The attributes that were given now and before: in RTS and SQD some may be given again. */
 		const struct aw_rc_ready ready = {
-			.ord = qp->attr.max_rd_atomic,
-			.retry_ms = retry_ms(&qp->attr),
-			.rnr_timer = rnr_timers[qp->attr.min_rnr_timer],
-			.rnr_retry = qp->attr.rnr_retry,
+			.ord = kept.max_rd_atomic,
+			.retry_ms = retry_ms(&kept),
+			.rnr_timer = rnr_timers[kept.min_rnr_timer],
+			.rnr_retry = kept.rnr_retry,
 		};
 
-		if (aw_qpn_port(qp->attr.dest_qp_num))
+		if (aw_qpn_port(kept.dest_qp_num))
 			aw_rc_ready(qp->uqp->rc, &ready);
 	}
 	if (mask & IBV_QP_STATE)
-		err = move(qp, from, attr, mask);
+		err = move(qp, from, attr, mask, &kept);
 	if (err) {
 		aw_lock(&ibv->mutex);
 		qp->attr = before;

@@ -4,7 +4,10 @@
 #include "cm.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -415,6 +418,67 @@ static void resolve__unreachable(void **state)
 	cm_pass_in_child(resolve_without_network);
 }
 
+struct query {
+	struct ibv_qp *qp;
+	_Atomic bool over;
+};
+
+static enum ibv_qp_state state_asked(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
+	return attr.qp_state;
+}
+
+/* Asks until it is over. Without cmocka's assertions, which are of the main thread. Returns how often the state went back. */
+static void *query_all_along(void *arg)
+{
+	static const int ranks[] = { [IBV_QPS_INIT] = 1,
+				     [IBV_QPS_RTS] = 2,
+				     [IBV_QPS_SQD] = 3,
+				     [IBV_QPS_ERR] = 4,
+				     [IBV_QPS_UNKNOWN] = 0 };
+	struct query *q = arg;
+	uintptr_t back = 0;
+	int rank = 0;
+
+	while (!atomic_load(&q->over)) {
+		struct ibv_qp_init_attr init;
+		struct ibv_qp_attr attr = { .qp_state = IBV_QPS_UNKNOWN };
+
+		(void)ibv_query_qp(q->qp, &attr, IBV_QP_STATE, &init);
+		back += ranks[attr.qp_state] < rank;
+		rank = ranks[attr.qp_state];
+	}
+	return (void *)back;
+}
+
+/* The progress thread shows a new state while the program's thread asks for it. */
+static void query__while_the_state_changes(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		struct cm_ends ends;
+		pthread_t thread;
+		void *back;
+
+		cm_ends_open(&ends, ips[0]);
+		struct query q = { .qp = ends.client->qp };
+
+		assert_int_equal(pthread_create(&thread, NULL, query_all_along, &q), 0);
+		cm_ends_connect(&ends);
+		assert_int_equal(state_asked(q.qp), IBV_QPS_RTS);
+		cm_ends_disconnect(&ends);
+		assert_int_equal(state_asked(q.qp), IBV_QPS_ERR);
+		atomic_store(&q.over, true);
+		assert_int_equal(pthread_join(thread, &back), 0);
+		assert_null(back);
+		cm_ends_close(&ends);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -436,6 +500,7 @@ int main(void)
 		cmocka_unit_test(disconnect__qp_destroyed_by_ibv_destroy_qp),
 		cmocka_unit_test(resolve__wrong_state),
 		cmocka_unit_test(resolve__no_broadcast),
+		cmocka_unit_test(query__while_the_state_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -202,6 +203,39 @@ static void query_qp__what_was_set(void **state)
 	walker_destroy(&w);
 }
 
+/* Moves the QP from RTS to RTS, with another timer each time. Returns how often that failed. */
+static void *modify_often(void *arg)
+{
+	struct ibv_qp *qp = arg;
+	uintptr_t failed = 0;
+
+	for (int i = 0; i < 500; i++) {
+		struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
+					    .min_rnr_timer = (uint8_t)(1 + i % 31) };
+
+		failed += ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_MIN_RNR_TIMER) != 0;
+	}
+	return (void *)failed;
+}
+
+static void modify_qp__by_two_threads(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	struct walker w;
+	pthread_t thread;
+	void *failed;
+
+	walker_make(&w, f);
+	walk(&w, &route, w.qp->qp_num);
+	assert_int_equal(pthread_create(&thread, NULL, modify_often, w.qp), 0);
+	assert_null(modify_often(w.qp));
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+	assert_int_equal(qp_state(w.qp), IBV_QPS_RTS);
+	walker_destroy(&w);
+}
+
 static void post__in_each_state(void **state)
 {
 	struct fixture *f = *state;
@@ -236,6 +270,7 @@ int main(void)
 		WITH(modify_qp__values_out_of_range),
 		WITH(modify_qp__rights_of_a_move_that_fails),
 		WITH(query_qp__what_was_set),
+		WITH(modify_qp__by_two_threads),
 		WITH(post__in_each_state),
 	};
 
