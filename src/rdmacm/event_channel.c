@@ -312,8 +312,9 @@ static int wait_push(struct aw_cm_channel *ch, uint32_t seen, int cancel_state)
 	ch->readers++;
 	aw_unlock(&ch->lock);
 	_pthread_cleanup_push(&left, wait_no_more, ch);
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &cancel_type);
+	/* The state first: glibc 2.36 has no result for pthread_join where the state makes a thread end that was cancelled before. */
 	pthread_setcancelstate(cancel_state, NULL);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &cancel_type);
 	if (syscall(SYS_futex, &ch->pushes, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0) < 0)
 		err = errno == EAGAIN ? 0 : errno;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
