@@ -243,7 +243,7 @@ static void channel_await__busy(void **state)
 	uint64_t start;
 
 	do { /* once more, where this thread lost its CPU in between: then it was not lately */
-		start = aw_now_ns();
+		start = ch.woke_ns = aw_now_ns();
 		uqp_waiters_next(p->b.qp); /* the first of two that come soon after each other */
 		ch.woke_ns = aw_now_ns();
 		lately = uqp_waiters_next(p->b.qp);
