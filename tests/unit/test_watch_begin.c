@@ -10,11 +10,14 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "../lib/watch_probe.h"
+
+#define PLACES 100000 /* more than the table ever had */
 
 static int readable_fd(void)
 {
@@ -59,6 +62,21 @@ static void watch_begin__deadline_fires(void **state)
 	aw_watch_remove_wait(&p->watch);
 }
 
+/* A watch may have it: the one that had it is in the table no more. Free places are taken in turn. */
+static bool is_free(uint32_t handle)
+{
+	bool found = false;
+
+	for (int tries = 0; tries < PLACES && !found; tries++) {
+		struct probe other = { .calls = 0 };
+
+		assert_int_equal(aw_watch_add(&other.watch, -1, 0, on_watch, NULL), 0);
+		found = other.watch.handle == handle;
+		aw_watch_remove_wait(&other.watch);
+	}
+	return found;
+}
+
 static void watch_begin__bad_fd(void **state)
 {
 	struct probe *p = *state;
@@ -67,6 +85,7 @@ static void watch_begin__bad_fd(void **state)
 	assert_int_equal(aw_watch_add(&p->watch, 1000000, 0, on_watch, on_release), 0);
 	assert_int_equal(aw_watch_begin(&p->watch, p->watch.fd, EPOLLIN, 1), EBADF);
 	assert_int_equal(p->released, 0);
+	assert_true(is_free(p->watch.handle));
 	assert_int_equal(aw_watch_add(&p->watch, fd, EPOLLIN, on_watch, on_release), 0);
 	await(&p->calls, 1);
 	assert_int_equal(p->events, EPOLLIN);

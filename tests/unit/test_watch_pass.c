@@ -14,6 +14,8 @@
 
 #include "../lib/watch_probe.h"
 
+#define PLACES 100000 /* more than the table ever had */
+
 struct look {
 	struct aw_watch watch; /* first */
 	uint64_t key;
@@ -27,6 +29,18 @@ static void on_look(struct aw_watch *w, uint32_t events)
 	(void)events;
 	aw_watch_look(look->key);
 	look->looks++;
+}
+
+/* Free places are taken in turn. */
+static void add_at(struct probe *p, uint32_t handle)
+{
+	for (int tries = 0; tries < PLACES; tries++) {
+		assert_int_equal(aw_watch_add(&p->watch, -1, 0, on_watch, NULL), 0);
+		if (p->watch.handle == handle)
+			return;
+		aw_watch_remove_wait(&p->watch);
+	}
+	fail_msg("no watch has handle %u", handle);
 }
 
 static void watch_look__until_the_watch_ends(void **state)
@@ -47,6 +61,14 @@ static void watch_look__until_the_watch_ends(void **state)
 	aw_watch_deadline(&look.watch, 1);
 	await(&look.looks, 2);
 	assert_int_equal(p->calls, 1);
+	/* Nor does it find another watch, which has the place of the one that has ended. */
+	struct probe other = { .calls = 0 };
+
+	add_at(&other, (uint32_t)look.key);
+	aw_watch_deadline(&look.watch, 1);
+	await(&look.looks, 3);
+	assert_int_equal(other.calls, 0);
+	aw_watch_remove_wait(&other.watch);
 	aw_watch_remove_wait(&look.watch);
 	close(ends[0]);
 	close(ends[1]);
