@@ -5,6 +5,7 @@
 
 #include "../lib/polled_channel.h"
 #include "../lib/proc.h"
+#include "../lib/until.h"
 #include "base/clock.h"
 #include "net/qp/serving.h"
 #include "ring/lock.h"
@@ -45,6 +46,26 @@ static struct {
 	_Atomic uint32_t answers, refusals;
 } program;
 
+/* A tick that takes a QP from the fd's set, and does not go on before the program has its answer, or waits for the QP's lock. */
+static struct {
+	_Atomic uint32_t handle; /* of the QP that the tick takes */
+	_Atomic bool begins_at_look; /* once the program looks at the set */
+	_Atomic bool taken, answered;
+	_Atomic long program; /* its thread; 0: there is no such tick */
+} tick;
+
+int __real_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms);
+int __wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms);
+
+int __wrap_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
+{
+	if (tick.begins_at_look && syscall(SYS_gettid) == tick.program && epfd == ch.fd) {
+		pair_start_progress();
+		until(tick.taken);
+	}
+	return __real_epoll_wait(epfd, events, max, timeout_ms);
+}
+
 int __real_aw_channel_watch(int set, int fd, uint32_t handle, uint32_t events);
 int __wrap_aw_channel_watch(int set, int fd, uint32_t handle, uint32_t events);
 
@@ -63,6 +84,11 @@ int __wrap_aw_channel_watch(int set, int fd, uint32_t handle, uint32_t events)
 	       !(program.asks && !aw_channel_is_filled(&ch) && proc_sleeps(program.thread)))
 		sched_yield();
 	program.joined |= joins;
+	if (tick.program && handle == tick.handle && set == ch.fd && events == 0) {
+		tick.taken = true;
+		while (!tick.answered && !proc_sleeps(tick.program))
+			sched_yield();
+	}
 	return err;
 }
 
@@ -338,6 +364,97 @@ static void channel_watch__an_event_for_what_was_taken_back(void **state)
 	assert_not_readable();
 }
 
+/*
+ * Likewise, but the program comes when the tick has taken the QP from the set and has not received yet, or has already looked for
+ * QPs that move. Another QP stays, so that the set is looked at. One of two that move before and behind the look is enough.
+ */
+static void while_a_tick_takes(struct pair *p, bool begins_at_look)
+{
+	struct pair other;
+	struct pair *const pairs[] = { p, &other };
+	void *object;
+	int kind;
+
+	end_make(&other.a, &p->pd, NULL);
+	end_make_on(&other.b, &p->pd, &p->b.cq);
+	pair_attach(&other);
+	until_all_watched(pairs, 2);
+	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+	assert_int_equal(send(p->a.qp->fd, "", 1, 0), 1);
+	assert_true(is_readable((int)(UQP_PAIR_WAIT_NS / 1000000)));
+	aw_lock(&p->b.qp->lock);
+	aw_eventful_end(&p->b.qp->serving.eventful);
+	aw_unlock(&p->b.qp->lock);
+	tick.taken = tick.answered = false;
+	tick.handle = p->b.qp->handle;
+	tick.begins_at_look = begins_at_look;
+	tick.program = syscall(SYS_gettid);
+	aw_serving_look_again();
+	if (!begins_at_look) {
+		pair_start_progress();
+		until(tick.taken);
+	}
+	int err = aw_channel_await(&ch, &object, &kind);
+
+	tick.answered = true;
+	int again = aw_channel_await(&ch, &object, &kind);
+
+	tick.program = 0;
+	pair_start_progress();
+	end_destroy(&other.a);
+	end_destroy(&other.b);
+	assert_int_equal(err, 0);
+	assert_int_equal(again, EAGAIN);
+}
+
+static void channel_watch__an_event_for_what_a_tick_is_taking(void **state)
+{
+	while_a_tick_takes(*state, false);
+}
+
+static void channel_watch__an_event_for_what_a_tick_takes_at_the_look(void **state)
+{
+	while_a_tick_takes(*state, true);
+}
+
+/* Without a completion. */
+static void write_unsignalled(struct end *e, struct end *peer, uint32_t len)
+{
+	aw_uqp_send_begin(e->qp);
+	struct aw_swqe *w = aw_uqp_send_slot(e->qp);
+
+	assert_non_null(w);
+	*w = (struct aw_swqe){ .op = AW_OP_WRITE,
+			       .len = len,
+			       .sge_count = 1,
+			       .stag = peer->mr.stag,
+			       .to = (uintptr_t)peer->buf,
+			       .sge = { end_sge(e, 0, len) } };
+	aw_uqp_send_commit(e->qp);
+	aw_uqp_send_end(e->qp);
+}
+
+/* Room has made the fd readable, but a post fills it before the program comes. */
+static void channel_watch__an_event_for_room_that_a_post_took(void **state)
+{
+	struct pair *p = *state;
+	struct aw_cq_entry entry;
+	void *object;
+	int kind;
+
+	until_watched(p);
+	while (!end_is_full(&p->b))
+		write_unsignalled(&p->b, &p->a, BUF_OCTETS);
+	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+	assert_false(aw_channel_is_filled(&ch));
+	repeat_until(is_readable(0)) aw_cq_poll(&p->a.cq, &entry, 1);
+	assert_int_equal(p->b.cq.armed, AW_ARM_NEXT);
+	write_unsignalled(&p->b, &p->a, 1);
+	assert_true(aw_channel_is_filled(&ch));
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
+	assert_ptr_equal(object, p->b.cq.event.object);
+}
+
 /* The end of the stream: the event is that of the receive that is flushed, and the program is woken no more. */
 static void channel_watch__an_event_for_the_end(void **state)
 {
@@ -498,6 +615,9 @@ int main(void)
 		CASE(channel_watch__an_event_for_what_a_poll_took),
 		CASE(channel_watch__an_event_for_what_a_tick_took),
 		CASE(channel_watch__an_event_for_what_was_taken_back),
+		CASE(channel_watch__an_event_for_what_a_tick_is_taking),
+		CASE(channel_watch__an_event_for_what_a_tick_takes_at_the_look),
+		CASE(channel_watch__an_event_for_room_that_a_post_took),
 		CASE(channel_watch__an_event_for_the_end),
 		CASE(channel_watch__no_event_of_a_cq_that_is_not_armed),
 		CASE(channel_watch__watched_by_nobody_any_more),
