@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // QPs that ibv_modify_qp connects: whoever is first, by whatever address, and both at once.
+#include "../lib/until.h"
 #include "walk.h"
 
 #include "net/base/bounds.h"
 #include "net/progress/engine.h"
 #include "net/qp/rnr.h"
 #include "net/roce/qpn.h"
+#include "net/roce/rc_impl.h"
 #include "verbs/private.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -415,6 +418,64 @@ static void rnr__timer_changes_in_rts(void **state)
 	walker_destroy(&w);
 }
 
+#define CALLERS (AW_RC_HELD_MAX + 1)
+
+/* Bits of the callers whose Requests the QP holds. */
+static uint32_t held_at(struct ibv_qp *called, const struct walker callers[CALLERS])
+{
+	struct aw_rc *rc = avb_qp_uqp(called)->rc;
+	uint32_t bits = 0;
+
+	aw_lock(&rc->lock);
+	for (int i = 0; i < CALLERS; i++)
+		for (int j = 0; j < AW_RC_HELD_MAX; j++)
+			if (rc->held[j].conn &&
+			    rc->held[j].request.src_qpn == callers[i].qp->qp_num)
+				bits |= 1u << i;
+	aw_unlock(&rc->lock);
+	return bits;
+}
+
+/*
+ * One more calls a QP without a peer than it holds Requests of: the oldest gives its place and calls again, so that each is held
+ * at some time, and gives its place long before its time is over. Then the QP is told of one.
+ */
+static void connect__more_callers_than_are_held(void **state)
+{
+	struct fixture *f = *state;
+	struct route route = route_loopback(f);
+	const uint32_t all = (1u << CALLERS) - 1;
+	struct walker callers[CALLERS], called;
+	time_t since[CALLERS] = { 0 };
+	uint32_t held = 0, left = 0;
+
+	walker_make(&called, f);
+	walk_init(&called);
+	for (int i = 0; i < CALLERS; i++) {
+		walker_make(&callers[i], f);
+		walk(&callers[i], &route, called.qp->qp_num);
+	}
+	repeat_until(left == all)
+	{
+		uint32_t before = held;
+
+		held = held_at(called.qp, callers);
+		for (int i = 0; i < CALLERS; i++)
+			if (held & ~before & 1u << i)
+				since[i] = until_now();
+			else if (before & ~held & 1u << i &&
+				 until_now() - since[i] < AW_RC_HELD_MS / 2000)
+				left |= 1u << i;
+		sched_yield();
+	}
+	walk_rtr(&called, &route, callers[0].qp->qp_num);
+	walk_rts(&called);
+	walker_talk(&callers[0], &called);
+	for (int i = 0; i < CALLERS; i++)
+		walker_destroy(&callers[i]);
+	walker_destroy(&called);
+}
+
 static void connect__many(void **state)
 {
 	static struct two many[MANY / 2];
@@ -457,6 +518,7 @@ int main(int argc, char **argv)
 		WITH(sqd__halts_the_send_queue),
 		WITH(sqd__is_told_of_where_it_was_asked_for),
 		WITH(rnr__timer_changes_in_rts),
+		WITH(connect__more_callers_than_are_held),
 		WITH(connect__many),
 	};
 
