@@ -14,8 +14,9 @@
 
 #include <cmocka.h>
 
-#define RACES 4000
+#define RACES 20000
 #define STEPS 200
+#define SPINS 1000 /* for another thread that runs now; one that does not gets the CPU */
 
 static struct aw_cq_user qp1, qp2;
 
@@ -164,12 +165,19 @@ static struct {
 	_Atomic uint32_t asked, pushed;
 } race;
 
+/* Without a call in between, as long as the two threads run at the same time: else they hardly ever meet. */
+static void until_at_least(_Atomic uint32_t *value, uint32_t round)
+{
+	for (uint32_t spins = 1; *value < round; spins++)
+		if (spins % SPINS == 0)
+			sched_yield();
+}
+
 static void *push_when_asked(void *unused)
 {
 	(void)unused;
 	for (uint32_t round = 1; round <= RACES; round++) {
-		while (race.asked < round)
-			sched_yield();
+		until_at_least(&race.asked, round);
 		push(&race.cq, &qp1, round, 0);
 		race.pushed = round;
 	}
@@ -195,8 +203,7 @@ static void arm__beside_a_push_loses_no_cqe(void **state)
 		aw_cq_set_arm(&race.cq, AW_ARM_NEXT);
 		int found = aw_cq_take(&race.cq, out, 2);
 
-		while (race.pushed < round)
-			sched_yield();
+		until_at_least(&race.pushed, round);
 		bool raised = aw_channel_take(&race.ch, &object, &kind);
 
 		assert_true(found == 1 || raised);
