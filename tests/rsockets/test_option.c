@@ -3,6 +3,8 @@
 #include "rs.h"
 
 #include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/time.h>
 
@@ -136,6 +138,49 @@ static void raccept__inherits_options(void **state)
 	rs_close(&(struct rs_ends){ listener, client, server });
 }
 
+struct setter {
+	int fd;
+	_Atomic bool over;
+};
+
+/* Sets that there is no limit, again and again. Returns how often that failed. */
+static void *set_no_limit(void *arg)
+{
+	const struct timeval none = { 0, 0 };
+	struct setter *setter = arg;
+	uintptr_t failed = 0;
+
+	while (!setter->over)
+		failed += rsetsockopt(setter->fd, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)) !=
+			  0;
+	return (void *)failed;
+}
+
+/* A thread that waits for bytes has the limit of before or that of after. */
+static void rsetsockopt__timeout_beside_a_receiver(void **state)
+{
+	struct rs_ends ends;
+	pthread_t thread;
+	void *failed;
+
+	(void)state;
+	rs_open(&ends);
+	struct setter setter = { .fd = ends.server };
+
+	assert_int_equal(pthread_create(&thread, NULL, set_no_limit, &setter), 0);
+	for (int i = 0; i < 300; i++) {
+		uint8_t octet = (uint8_t)i, came;
+
+		rs_send_all(ends.client, &octet, 1);
+		rs_recv_all(ends.server, &came, 1);
+		assert_int_equal(came, octet);
+	}
+	setter.over = true;
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+	rs_close(&ends);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +190,7 @@ int main(void)
 		cmocka_unit_test_setup(rsetsockopt__refusals, rs_guard),
 		cmocka_unit_test_setup(rsetsockopt__of_what_is_made, rs_guard),
 		cmocka_unit_test_setup(raccept__inherits_options, rs_guard),
+		cmocka_unit_test_setup(rsetsockopt__timeout_beside_a_receiver, rs_guard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

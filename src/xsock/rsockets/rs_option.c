@@ -37,7 +37,7 @@ static int set_flag(int *flag, const struct change *c)
 	return 0;
 }
 
-static int set_timeout(int64_t *timeout_ns, const struct change *c)
+static int set_timeout(_Atomic int64_t *timeout_ns, const struct change *c)
 {
 	struct timeval time;
 
@@ -46,9 +46,9 @@ static int set_timeout(int64_t *timeout_ns, const struct change *c)
 	memcpy(&time, c->value, sizeof(time));
 	if (time.tv_usec < 0 || time.tv_usec >= 1000000)
 		return -EDOM;
-	*timeout_ns = (int64_t)time.tv_sec * NS_PER_S + (int64_t)time.tv_usec * NS_PER_US;
-	if (*timeout_ns <= 0)
-		*timeout_ns = -1;
+	int64_t ns = (int64_t)time.tv_sec * NS_PER_S + (int64_t)time.tv_usec * NS_PER_US;
+
+	*timeout_ns = ns > 0 ? ns : -1;
 	return 0;
 }
 

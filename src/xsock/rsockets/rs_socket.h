@@ -29,7 +29,8 @@ enum aw_rs_state {
 /* The options that programs set and get. */
 struct aw_rs_options {
 	uint32_t sndbuf, rcvbuf, sq_size, rq_size, inline_data, iomap_size;
-	int64_t send_timeout_ns, recv_timeout_ns; // below 0: none
+	// below 0: none; a call that waits reads them without the lock
+	_Atomic int64_t send_timeout_ns, recv_timeout_ns;
 	struct linger linger;
 	int reuse_addr, keepalive, oobinline, nodelay, v6only, keepidle;
 	bool v6only_set; // else as the host has it (net.ipv6.bindv6only)
