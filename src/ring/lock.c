@@ -101,13 +101,17 @@ void aw_latch_wait(struct aw_latch_cond *cond, struct aw_latch *latch)
 	/* Relaxed: the latch orders it. A wake behind this look has changed the word. */
 	uint32_t seen = atomic_load_explicit(&cond->wakes, memory_order_relaxed);
 
+	cond->waiters++;
 	aw_latch_unlock(latch);
 	word_await(&cond->wakes, seen);
 	aw_latch_lock(latch);
+	cond->waiters--;
 }
 
 void aw_latch_wake(struct aw_latch_cond *cond)
 {
+	if (cond->waiters == 0)
+		return;
 	atomic_fetch_add_explicit(&cond->wakes, 1, memory_order_relaxed);
 	word_wake(&cond->wakes, INT_MAX);
 }

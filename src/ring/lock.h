@@ -31,6 +31,7 @@ struct AW_THREAD_SAFETY(capability("mutex")) aw_latch {
 /* A change that threads wait for under a latch. All zero: nobody does. */
 struct aw_latch_cond {
 	_Atomic uint32_t wakes; /* it wraps */
+	uint32_t waiters; /* guarded by the latch; a wake without any makes no system call */
 };
 
 /* init: also in the child of a fork, where a thread that only the parent has may hold the latch. */

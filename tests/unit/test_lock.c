@@ -165,6 +165,21 @@ static void latch_wait__ends_with_the_change(void **state)
 	pthread_join(thread, NULL);
 }
 
+/* The word tells: it changes with each wake that makes a system call. */
+static void latch_wake__without_a_waiter_asks_nothing_of_the_kernel(void **state)
+{
+	uint32_t before = cond.wakes;
+
+	(void)state;
+	aw_lock(&latch);
+	aw_latch_wake(&cond);
+	aw_unlock(&latch);
+	assert_int_equal(cond.wakes, before);
+	latch_wait__ends_with_the_change(state);
+	assert_int_equal(cond.wakes, before + 1);
+	assert_int_equal(cond.waiters, 0);
+}
+
 /* The child of a fork takes a latch anew that a thread of the parent holds. */
 static void latch_init__frees_it(void **state)
 {
@@ -217,6 +232,7 @@ int main(void)
 		BOTH(latch__is_tried_without_a_wait),
 		BOTH(latch__wakes_who_sleeps),
 		BOTH(latch_wait__ends_with_the_change),
+		BOTH(latch_wake__without_a_waiter_asks_nothing_of_the_kernel),
 		cmocka_unit_test_setup_teardown(latch_init__frees_it, setup_word, teardown),
 	};
 
