@@ -2,9 +2,9 @@
 // As bind(2) does, every other port is tried first, beginning at the second: connect(2) prefers the others.
 #include "rdmacm/port.h"
 
-#include "base/array.h"
 #include "base/slice.h"
 #include "net/base/io_now.h"
+#include "net/base/random.h"
 #include "rdmacm/address.h"
 
 #include <errno.h>
@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/random.h>
 
 /* For each half of the range, a µs each at the most. Where nine of ten ports are in use, all tries of both halves fail one time in 29. */
 #define TRIES 16
@@ -86,13 +85,14 @@ static int bind_to(int fd, struct sockaddr_storage *addr, uint32_t port)
 static int bind_in_half(int fd, struct sockaddr_storage *addr, bool first)
 {
 	uint32_t half = first ? count / 2 : count - count / 2;
-	uint32_t random[TRIES];
 	int err = EADDRINUSE;
 
-	if (getentropy(random, sizeof(random)) != 0)
-		return EIO;
-	for (size_t i = 0; i < ARRAY_LEN(random) && err == EADDRINUSE; i++) {
-		uint32_t port = low + 2 * (random[i] % half) + first;
+	for (int i = 0; i < TRIES && err == EADDRINUSE; i++) {
+		uint32_t random;
+
+		if (aw_random_take(&random, sizeof(random)) != 0)
+			return EIO;
+		uint32_t port = low + 2 * (random % half) + first;
 
 		if (!reserved[port])
 			err = bind_to(fd, addr, port);

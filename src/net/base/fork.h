@@ -49,6 +49,7 @@ enum aw_fork_rank {
 	AW_FORK_STAT,
 	AW_FORK_WRITEBACK,
 	AW_FORK_EVENT_FDS,
+	AW_FORK_RANDOM, /* net/base/random.c */
 	AW_FORK_RANKS
 };
 

@@ -10,6 +10,7 @@
 #include "net/base/bounds.h"
 #include "net/base/fork.h"
 #include "net/base/io_now.h"
+#include "net/base/random.h"
 #include "net/conn/conn_machine.h"
 #include "net/conn/conn_tls.h"
 #include "net/conn/order.h"
@@ -23,7 +24,6 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define LISTEN_TO_MS 1 /* the shortest deadline of the progress thread */
@@ -354,7 +354,7 @@ static int attach(struct aw_conn *c, bool initiator, struct aw_uqp *qp, struct a
 	to->peer = &c->info.peer;
 	to->tls = c->tls;
 	to->identity = c->info.identity;
-	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) == 0)
+	if (aw_random_take(&stream.stag_seed, sizeof(stream.stag_seed)) == 0)
 		err = aw_uqp_attach_to(qp, to, &stream);
 	if (!err)
 		c->tls = NULL;

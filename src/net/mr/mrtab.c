@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "core/stag.h"
 #include "net/base/fork.h"
+#include "net/base/random.h"
 #include "net/mem/fault.h"
 #include "net/mem/mapping.h"
 #include "net/mr/mw.h"
@@ -182,7 +183,7 @@ int aw_stag_reserve(uint32_t *stag)
 
 	if (err)
 		return err;
-	if (getentropy(&key, sizeof(key)) != 0)
+	if (aw_random_take(&key, sizeof(key)) != 0)
 		return EIO;
 	handle = aw_table_reserve(&table);
 	/* STags 0 and 1 go onto the wire in zero-length operations, so they are never given out. */
@@ -207,7 +208,7 @@ int aw_stag_rekey(uint32_t stag, uint32_t *fresh)
 {
 	uint8_t random;
 
-	if (getentropy(&random, sizeof(random)) != 0)
+	if (aw_random_take(&random, sizeof(random)) != 0)
 		return EIO;
 	/* Adding 1 to AW_STAG_KEY_MASK gives any key but the current one. */
 	*fresh = aw_stag_with_key(stag, stag + 1 + random % AW_STAG_KEY_MASK);

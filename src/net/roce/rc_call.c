@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "net/base/addr.h"
 #include "net/base/io_now.h"
+#include "net/base/random.h"
 #include "net/roce/qpn.h"
 #include "net/roce/rc_impl.h"
 #include "net/tls/want.h"
@@ -14,7 +15,6 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define MS_NS UINT64_C(1000000)
@@ -291,7 +291,7 @@ static int attach_mirror(struct aw_rc *rc, int fd) AW_REQUIRES(rc->lock)
 
 	const struct pair own = aw_rc_pair(rc, PAIR_OK);
 
-	if (getentropy(&stream.stag_seed, sizeof(stream.stag_seed)) != 0)
+	if (aw_random_take(&stream.stag_seed, sizeof(stream.stag_seed)) != 0)
 		return EIO;
 	aw_conn_set_options(fd);
 	aw_rc_agree(rc, &own);
