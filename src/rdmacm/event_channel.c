@@ -31,7 +31,7 @@
 struct aw_cm_channel {
 	struct rdma_event_channel channel; /* the program's view; must be first */
 	struct aw_event_owner owner; /* the fd's */
-	aw_mutex lock; /* guards what follows */
+	struct aw_latch lock; /* guards what follows */
 	struct aw_cm_event_list queue;
 	bool destroyed;
 	bool raised;
@@ -107,7 +107,7 @@ static void bury(struct aw_cm_channel *ch)
 	aw_unlock(&graves.lock);
 	if (!oldest || is_in_use(oldest))
 		return;
-	pthread_mutex_destroy(&oldest->lock);
+	aw_latch_fini(&oldest->lock);
 	free(oldest);
 }
 
@@ -118,7 +118,7 @@ static void begin_empty(struct aw_event_owner *owner)
 		(struct aw_cm_channel *)((char *)owner - offsetof(struct aw_cm_channel, owner));
 
 	ch->after.fn = wake_after;
-	pthread_mutex_init(&ch->lock, NULL);
+	aw_latch_init(&ch->lock);
 	TAILQ_INIT(&ch->queue);
 	ch->raised = ch->raised_twice = ch->wake_due = false;
 	ch->readers = 0;

@@ -24,7 +24,7 @@ int aw_table_init(struct aw_table *t, uint32_t capacity)
 	};
 	if (!t->chunks)
 		return ENOMEM;
-	pthread_mutex_init(&t->lock, NULL);
+	aw_latch_init(&t->lock);
 	return 0;
 }
 
@@ -35,7 +35,7 @@ void aw_table_fini(struct aw_table *t)
 		free(atomic_load_explicit(&t->chunks[i], memory_order_relaxed));
 	free(t->chunks);
 	t->chunks = NULL;
-	pthread_mutex_destroy(&t->lock);
+	aw_latch_fini(&t->lock);
 }
 
 /* Makes the chunk at the end of the used ones. */
@@ -113,17 +113,11 @@ uint32_t aw_table_insert(struct aw_table *t, void *object, void (*release)(void 
 	return handle;
 }
 
-static void uncount(struct aw_table *t)
+static void give_back(struct aw_table *t, uint32_t handle)
 {
 	aw_lock(&t->lock);
 	assert(t->count > 0);
 	t->count--;
-	aw_unlock(&t->lock);
-}
-
-static void give_back(struct aw_table *t, uint32_t handle)
-{
-	aw_lock(&t->lock);
 	aw_table_slot_of(t, handle)->next_free = AW_TABLE_NONE;
 	if (t->free_tail == AW_TABLE_NONE)
 		t->free_head = handle;
@@ -135,7 +129,6 @@ static void give_back(struct aw_table *t, uint32_t handle)
 
 void aw_table_cancel(struct aw_table *t, uint32_t handle)
 {
-	uncount(t);
 	give_back(t, handle);
 }
 
@@ -193,7 +186,6 @@ static uint32_t remove_bits(struct aw_table_slot *slot, uint32_t awaited)
 
 void aw_table_remove(struct aw_table *t, uint32_t handle)
 {
-	uncount(t);
 	if (!(remove_bits(aw_table_slot_of(t, handle), 0) & AW_TABLE_REFERENCES))
 		finish(t, handle);
 }
@@ -215,7 +207,6 @@ static bool unpublish_wait(struct aw_table_slot *slot)
 
 void aw_table_remove_wait(struct aw_table *t, uint32_t handle)
 {
-	uncount(t);
 	if (unpublish_wait(aw_table_slot_of(t, handle)))
 		finish(t, handle);
 }

@@ -9,6 +9,7 @@
 
 #include "base/thread_safety.h"
 #include "base/tsan.h"
+#include "ring/lock.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -41,10 +42,10 @@ struct aw_table_slot {
 struct aw_table {
 	uint32_t capacity; /* handles: a multiple of AW_TABLE_CHUNK */
 	struct aw_table_slot *_Atomic *chunks; /* published once, freed by fini */
-	aw_mutex lock; /* guards what follows */
+	struct aw_latch lock; /* guards what follows */
 	uint32_t used; /* handles ever given out */
 	uint32_t free_head, free_tail; /* oldest freed first, so that handles rest before reuse */
-	uint32_t count;
+	uint32_t count; /* handles that are not free */
 };
 
 /* 0, or ENOMEM. capacity is rounded up to whole chunks; memory grows a chunk at a time. */

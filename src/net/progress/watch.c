@@ -12,7 +12,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <sys/epoll.h>
 
 #define WATCH_MAX (1u << 18)
@@ -21,7 +20,7 @@
 #define LAST UINT32_C(0x80000000) /* bit of a serial: the watch was made by aw_watch_add_last */
 
 static struct aw_table table;
-static aw_mutex timer_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct aw_latch timer_lock;
 /* Each list holds durations of one power of two in the order of their deadlines. */
 TAILQ_HEAD(timer_list, aw_watch);
 static struct timer_list timers[64] AW_GUARDED_BY(timer_lock);
@@ -40,6 +39,7 @@ static uint64_t wakes_ns AW_GUARDED_BY(timer_lock);
 /* Unchecked: no other thread has the lists yet. */
 int aw_watch_init(void) AW_UNCHECKED
 {
+	aw_latch_init(&timer_lock);
 	for (size_t i = 0; i < ARRAY_LEN(timers); i++)
 		TAILQ_INIT(&timers[i]);
 	return aw_table_init(&table, WATCH_MAX);
