@@ -100,6 +100,23 @@ static int bind_in_half(int fd, struct sockaddr_storage *addr, bool first)
 	return err;
 }
 
+int aw_cm_port_share(int fd, const struct sockaddr *addr, struct sockaddr_storage *bound)
+{
+	int err = EADDRINUSE;
+
+	pthread_once(&once, read_range);
+	aw_address_copy(bound, addr);
+	for (int i = 0; count > 0 && i < TRIES && err == EADDRINUSE; i++) {
+		uint32_t random;
+
+		if (aw_random_take(&random, sizeof(random)) != 0)
+			return EIO;
+		if (!reserved[low + random % count])
+			err = bind_to(fd, bound, low + random % count);
+	}
+	return err;
+}
+
 int aw_cm_port_bind(int fd, const struct sockaddr *addr, struct sockaddr_storage *bound)
 {
 	int err = EIO;

@@ -14,4 +14,10 @@
  */
 int aw_cm_port_bind(int fd, const struct sockaddr *addr, struct sockaddr_storage *bound);
 
+/*
+ * The same for a socket that has SO_REUSEADDR: a port that connections may have, or have had, to other destinations, or to the same one, where
+ * connect(2) fails with EADDRNOTAVAIL. connect(2) itself chooses no port that was bound by bind(2), as those of ids were.
+ */
+int aw_cm_port_share(int fd, const struct sockaddr *addr, struct sockaddr_storage *bound);
+
 #endif

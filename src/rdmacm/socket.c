@@ -70,6 +70,14 @@ static int bind_any(const struct aw_cm_id *cm, int fd, const struct sockaddr *ad
 	return aw_cm_port_bind(fd, addr, bound);
 }
 
+static int bind_shared(const struct aw_cm_id *cm, int fd, const struct sockaddr *addr,
+		       struct sockaddr_storage *bound)
+{
+	(void)cm;
+	aw_cm_socket_set_reuse(fd, true);
+	return aw_cm_port_share(fd, addr, bound);
+}
+
 static int bind_late(const struct aw_cm_id *cm, int fd, const struct sockaddr *addr,
 		     struct sockaddr_storage *bound)
 {
@@ -130,6 +138,11 @@ int aw_cm_socket_bind(struct aw_cm_id *cm, const struct sockaddr *addr)
 int aw_cm_socket_bind_any(struct aw_cm_id *cm, const struct sockaddr *addr)
 {
 	return make(cm, addr, bind_any);
+}
+
+int aw_cm_socket_bind_shared(struct aw_cm_id *cm, const struct sockaddr *addr)
+{
+	return make(cm, addr, bind_shared);
 }
 
 int aw_cm_socket_bind_late(struct aw_cm_id *cm, const struct sockaddr *addr)

@@ -15,6 +15,9 @@ int aw_cm_socket_bind(struct aw_cm_id *cm, const struct sockaddr *addr);
 /* As aw_cm_socket_bind, for an id that will connect: a free port in place of addr's (rdmacm/port.h), EADDRINUSE without one. */
 int aw_cm_socket_bind_any(struct aw_cm_id *cm, const struct sockaddr *addr);
 
+/* As aw_cm_socket_bind, for an id about to connect where no port is free: one that it shares (aw_cm_port_share). */
+int aw_cm_socket_bind_shared(struct aw_cm_id *cm, const struct sockaddr *addr);
+
 /* As aw_cm_socket_bind, for an id about to connect: connect(2) chooses the port. */
 int aw_cm_socket_bind_late(struct aw_cm_id *cm, const struct sockaddr *addr);
 

@@ -4,14 +4,12 @@
 #include "cm.h"
 #include "raw.h"
 
+#include "../lib/own_host.h"
+
 #include <errno.h>
-#include <fcntl.h>
-#include <net/if.h>
 #include <rdma/rsocket.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 static struct rdma_cm_id *fresh(void)
@@ -396,82 +394,10 @@ static void option__bad(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, cm_open_channel, cm_close_channel)
 
-/* False: this process may not have a network namespace of its own. */
-static bool enter_own_host(void)
-{
-	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-	int any;
-
-	if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
-		return false;
-	any = socket(AF_INET, SOCK_DGRAM, 0);
-	return any >= 0 && ioctl(any, SIOCSIFFLAGS, &lo) == 0;
-}
-
-static bool set_sysctl(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY);
-	bool done = fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
-
-	close(fd);
-	return done;
-}
-
 /* IPv6 sockets take IPv6 alone there. */
 static bool enter_host_of_v6only(void)
 {
 	return enter_own_host() && set_sysctl("/proc/sys/net/ipv6/bindv6only", "1");
-}
-
-/* 100 ports, of which 10 are reserved. */
-static bool enter_host_of_few_ports(void)
-{
-	return enter_own_host() &&
-	       set_sysctl("/proc/sys/net/ipv4/ip_local_port_range", "40000 40099") &&
-	       set_sysctl("/proc/sys/net/ipv4/ip_local_reserved_ports", "40001-40009,40050");
-}
-
-static bool is_free_port(uint16_t port)
-{
-	return port == 40000 || (port >= 40010 && port <= 40099 && port != 40050);
-}
-
-static struct rdma_cm_id *addressed(void)
-{
-	struct sockaddr_storage dst = cm_address("127.0.0.1", 9);
-	struct rdma_cm_id *id = fresh();
-
-	assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)&dst, 1000), 0);
-	cm_expect_ack(cm_channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
-	return id;
-}
-
-/* Each id has a port of its own until none is found; then TCP is to choose as the id connects. */
-static void resolve_from_few_ports(void)
-{
-	struct rdma_cm_id *ids[100];
-	bool taken[100] = { false };
-	unsigned int count = 0;
-
-	if (!enter_host_of_few_ports())
-		_exit(CM_CHILD_SKIPS);
-	cm_channel = rdma_create_event_channel();
-	while (count < 100 && cm_port(ids[count] = addressed()) != 0) {
-		uint16_t port = cm_port(ids[count++]);
-
-		assert_true(is_free_port(port) && !taken[port - 40000]);
-		taken[port - 40000] = true;
-	}
-	assert_int_equal(count, 90);
-	for (unsigned int i = 0; i <= count; i++)
-		rdma_destroy_id(ids[i]);
-	rdma_destroy_event_channel(cm_channel);
-}
-
-static void resolve__a_port_of_the_hosts_range(void **state)
-{
-	(void)state;
-	cm_pass_in_child(resolve_from_few_ports);
 }
 
 static void expect_port_of_v4(struct rdma_cm_id *v6, int err)
@@ -538,7 +464,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(listen__wildcard_by_sysctl),
-		cmocka_unit_test(resolve__a_port_of_the_hosts_range),
 		TEST(bind__port_is_tcp_port),
 		TEST(bind__port_in_use),
 		TEST(bind__twice),
