@@ -13,9 +13,11 @@
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -247,22 +249,51 @@ struct aw_sge end_sge(struct end *e, size_t offset, uint32_t len)
 	return (struct aw_sge){ (uintptr_t)e->buf + offset, len, e->mr.stag };
 }
 
-void end_post(struct end *e, enum aw_op op, struct end *peer, uint32_t len)
+static void post(struct end *e, struct end *peer, struct aw_swqe wqe)
 {
 	aw_uqp_send_begin(e->qp);
 	struct aw_swqe *w = aw_uqp_send_slot(e->qp);
 
 	assert_non_null(w);
-	*w = (struct aw_swqe){ .wr_id = 7,
-			       .op = op,
-			       .flags = AW_WR_SIGNALED,
-			       .len = len,
-			       .sge_count = 1,
-			       .stag = peer->mr.stag,
-			       .to = (uintptr_t)peer->buf,
-			       .sge = { end_sge(e, 0, len) } };
+	*w = wqe;
+	w->sge_count = 1;
+	w->stag = peer->mr.stag;
+	w->to = (uintptr_t)peer->buf;
+	w->sge[0] = end_sge(e, 0, wqe.len);
 	aw_uqp_send_commit(e->qp);
 	aw_uqp_send_end(e->qp);
+}
+
+void end_post(struct end *e, enum aw_op op, struct end *peer, uint32_t len)
+{
+	post(e, peer,
+	     (struct aw_swqe){ .wr_id = 7, .op = op, .flags = AW_WR_SIGNALED, .len = len });
+}
+
+void end_write_unsignalled(struct end *e, struct end *peer, uint32_t len)
+{
+	post(e, peer, (struct aw_swqe){ .op = AW_OP_WRITE, .len = len });
+}
+
+bool uqp_is_eventful(struct aw_uqp *qp)
+{
+	aw_lock(&qp->lock);
+	bool is_enough = aw_eventful_is_enough(&qp->serving.eventful);
+
+	aw_unlock(&qp->lock);
+	return is_enough;
+}
+
+void uqp_wait_received(struct aw_uqp *qp)
+{
+	int octets;
+
+	do {
+		sched_yield();
+		assert_int_equal(ioctl(qp->fd, FIONREAD, &octets), 0);
+	} while (octets > 0);
+	aw_lock(&qp->lock);
+	aw_unlock(&qp->lock);
 }
 
 bool uqp_is_away(struct aw_uqp *qp, const struct aw_channel *to)

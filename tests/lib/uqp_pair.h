@@ -59,6 +59,8 @@ struct aw_sge end_sge(struct end *e, size_t offset, uint32_t len);
 
 /* A signalled WR over the first octets of e's memory and of peer's. */
 void end_post(struct end *e, enum aw_op op, struct end *peer, uint32_t len);
+/* Without a completion. */
+void end_write_unsignalled(struct end *e, struct end *peer, uint32_t len);
 
 /* Whether other threads than the progress thread serve the QP (net/qp/serve.h): waiters of that channel, or, with NULL, any. */
 bool uqp_is_away(struct aw_uqp *qp, const struct aw_channel *to);
@@ -74,6 +76,12 @@ void uqp_poll(struct aw_uqp *qp);
 
 /* The channel to whose waiters an arrival would leave the QP now, or NULL; it counts as one. */
 struct aw_channel *uqp_waiters_next(struct aw_uqp *qp);
+
+/* True where the QP's arrivals have raised events enough to be left to a program that polls its channel's fd. */
+bool uqp_is_eventful(struct aw_uqp *qp);
+
+/* Returns when the progress thread has received all that came, and has left the QP's lock. */
+void uqp_wait_received(struct aw_uqp *qp);
 
 /* Returns when other threads no longer serve the QP. */
 void uqp_wait_taken_back(struct aw_uqp *qp, const struct aw_channel *to);

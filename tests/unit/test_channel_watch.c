@@ -15,7 +15,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -203,15 +202,6 @@ static void channel_watch__woken_by_a_socket_that_joins(void **state)
 	assert_int_equal(program.refusals, 0);
 }
 
-static bool is_eventful_again(struct pair *p)
-{
-	aw_lock(&p->b.qp->lock);
-	bool is_enough = aw_eventful_is_enough(&p->b.qp->serving.eventful);
-
-	aw_unlock(&p->b.qp->lock);
-	return is_enough;
-}
-
 static void write_octet(struct pair *p, uint8_t octet)
 {
 	p->a.buf[0] = octet;
@@ -242,7 +232,7 @@ static void channel_watch__an_event_of_an_empty_cq(void **state)
 	uqp_wait_taken_back(p->b.qp, &ch);
 	for (uint32_t i = 1; i < 2 * AW_EVENTFUL_MIN; i++) {
 		talk(p);
-		assert_false(is_eventful_again(p));
+		assert_false(uqp_is_eventful(p->b.qp));
 		assert_int_equal(ch.watched, 0);
 	}
 	until_watched(p);
@@ -279,7 +269,7 @@ static void channel_watch__a_bell_takes_nothing_back(void **state)
 		aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
 		assert_int_equal(send(p->a.qp->fd, "", 1, 0), 1);
 		take();
-		assert_true(is_eventful_again(p));
+		assert_true(uqp_is_eventful(p->b.qp));
 		talk(p);
 	}
 	assert_int_equal(ch.watched, 1);
@@ -308,19 +298,6 @@ static void channel_watch__an_event_for_what_a_poll_took(void **state)
 	assert_int_equal(ch.watched, 1);
 }
 
-/* The progress thread has received all that came, and has left the QP's lock. */
-static void wait_received(struct pair *p)
-{
-	int octets;
-
-	do {
-		sched_yield();
-		assert_int_equal(ioctl(p->b.qp->fd, FIONREAD, &octets), 0);
-	} while (octets > 0);
-	aw_lock(&p->b.qp->lock);
-	aw_unlock(&p->b.qp->lock);
-}
-
 /* A part of an FPDU has made the fd readable, but the progress thread's tick takes it before the program comes. */
 static void channel_watch__an_event_for_what_a_tick_took(void **state)
 {
@@ -333,7 +310,7 @@ static void channel_watch__an_event_for_what_a_tick_took(void **state)
 	assert_int_equal(send(p->a.qp->fd, "", 1, 0), 1);
 	assert_true(is_readable((int)(UQP_PAIR_WAIT_NS / 1000000)));
 	pair_start_progress();
-	wait_received(p);
+	uqp_wait_received(p->b.qp);
 	uqp_wait_taken_back(p->b.qp, &ch);
 	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
 	assert_ptr_equal(object, p->b.cq.event.object);
@@ -358,7 +335,7 @@ static void channel_watch__an_event_for_what_was_taken_back(void **state)
 	aw_serving_look_again();
 	pair_start_progress();
 	uqp_wait_taken_back(p->b.qp, &ch);
-	wait_received(p);
+	uqp_wait_received(p->b.qp);
 	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
 	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
 	assert_not_readable();
@@ -417,23 +394,6 @@ static void channel_watch__an_event_for_what_a_tick_takes_at_the_look(void **sta
 	while_a_tick_takes(*state, true);
 }
 
-/* Without a completion. */
-static void write_unsignalled(struct end *e, struct end *peer, uint32_t len)
-{
-	aw_uqp_send_begin(e->qp);
-	struct aw_swqe *w = aw_uqp_send_slot(e->qp);
-
-	assert_non_null(w);
-	*w = (struct aw_swqe){ .op = AW_OP_WRITE,
-			       .len = len,
-			       .sge_count = 1,
-			       .stag = peer->mr.stag,
-			       .to = (uintptr_t)peer->buf,
-			       .sge = { end_sge(e, 0, len) } };
-	aw_uqp_send_commit(e->qp);
-	aw_uqp_send_end(e->qp);
-}
-
 /* Room has made the fd readable, but a post fills it before the program comes. */
 static void channel_watch__an_event_for_room_that_a_post_took(void **state)
 {
@@ -444,12 +404,12 @@ static void channel_watch__an_event_for_room_that_a_post_took(void **state)
 
 	until_watched(p);
 	while (!end_is_full(&p->b))
-		write_unsignalled(&p->b, &p->a, BUF_OCTETS);
+		end_write_unsignalled(&p->b, &p->a, BUF_OCTETS);
 	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
 	assert_false(aw_channel_is_filled(&ch));
 	repeat_until(is_readable(0)) aw_cq_poll(&p->a.cq, &entry, 1);
 	assert_int_equal(p->b.cq.armed, AW_ARM_NEXT);
-	write_unsignalled(&p->b, &p->a, 1);
+	end_write_unsignalled(&p->b, &p->a, 1);
 	assert_true(aw_channel_is_filled(&ch));
 	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
 	assert_ptr_equal(object, p->b.cq.event.object);
