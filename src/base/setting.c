@@ -21,6 +21,7 @@ static const struct {
 	[AW_SETTING_VARY] = { "ANYWARP_VARY", NULL, 4294967295 },
 	[AW_SETTING_TLS] = { "ANYWARP_TLS", "off require offer", 0 },
 	[AW_SETTING_TLS_RECORDS] = { "ANYWARP_TLS_RECORDS", "user kernel", 0 },
+	[AW_SETTING_TLS_HOST_PATH] = { "ANYWARP_TLS_HOST_PATH", "on off", 0 },
 };
 
 const char *aw_setting_name(enum aw_setting setting)

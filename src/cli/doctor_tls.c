@@ -226,6 +226,23 @@ static void check_records(void)
 		aw_finding_print(FINDING_OK, "TLS records", NULL, "made by the kernel");
 }
 
+// A word that is wrong is a finding about the environment.
+static void check_host_path(void)
+{
+	const char *found =
+		"connections with TLS go through memory as others do, between ends that "
+		"have proven who they are";
+	unsigned long off = 0, by_kernel = 0;
+
+	(void)aw_setting_parse(AW_SETTING_TLS_HOST_PATH, getenv("ANYWARP_TLS_HOST_PATH"), &off);
+	(void)aw_setting_parse(AW_SETTING_TLS_RECORDS, getenv("ANYWARP_TLS_RECORDS"), &by_kernel);
+	if (off)
+		found = "off, by ANYWARP_TLS_HOST_PATH: connections with TLS stay on TCP";
+	else if (by_kernel)
+		found = "off, by ANYWARP_TLS_RECORDS=kernel: connections with TLS stay on TCP";
+	aw_finding_print(FINDING_OK, "TLS host path", NULL, "%s", found);
+}
+
 void aw_doctor_tls(void)
 {
 	unsigned long word = AW_TLS_OFF;
@@ -236,6 +253,7 @@ void aw_doctor_tls(void)
 		if (check_files())
 			check_certificates((enum aw_tls_mode)word);
 		check_records();
+		check_host_path();
 		if (text_of("ANYWARP_TLS_KEYLOG"))
 			aw_finding_print(FINDING_WARN, "TLS", "unset ANYWARP_TLS_KEYLOG",
 					 "the keys of every connection are written to %s",

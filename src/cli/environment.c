@@ -44,6 +44,8 @@ static const struct variable settings[] = {
 	  "rules by address and port for connections that are to have TLS, and the peers that are let in" },
 	{ "ANYWARP_TLS_RECORDS", "user|kernel", VERBS ", anywarp run, anywarp doctor",
 	  "who makes the records of TLS: the library, or where it can the kernel: docs/tls.md" },
+	{ "ANYWARP_TLS_HOST_PATH", "on|off", VERBS ", anywarp run, anywarp doctor",
+	  "whether two programs of this host share memory under TLS, once they have proven who they are: docs/tls.md" },
 	{ "ANYWARP_TLS_CERT", "(none)|FILE",
 	  VERBS ", " SOCKETS ", anywarp run, anywarp sockets, anywarp doctor",
 	  "this end's certificate, with those between it and the CA (PEM)" },

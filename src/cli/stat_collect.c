@@ -230,6 +230,8 @@ static const char *qp_path(const struct aw_stat_qp *qp)
 	case AW_STAT_PATH_TLS_KERNEL:
 	case AW_STAT_PATH_TLS_BOTH:
 		return "tls";
+	case AW_STAT_PATH_TLS_MEMORY:
+		return "tls+memory";
 	}
 	return "unknown";
 }
@@ -244,6 +246,7 @@ static const char *qp_records(const struct aw_stat_qp *qp)
 	case AW_STAT_PATH_UDP:
 		return "";
 	case AW_STAT_PATH_TLS:
+	case AW_STAT_PATH_TLS_MEMORY:
 		return "user";
 	case AW_STAT_PATH_TLS_KERNEL:
 		return "kernel";

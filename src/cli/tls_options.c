@@ -20,6 +20,15 @@ enum tls_value {
 	FILE_RULES, // asks for TLS itself
 };
 
+// Of RDMA programs alone; each has a word of a few.
+static const struct {
+	const char *option, *variable;
+	enum aw_setting setting;
+} words[] = {
+	{ "--tls-records", "ANYWARP_TLS_RECORDS", AW_SETTING_TLS_RECORDS },
+	{ "--tls-host-path", "ANYWARP_TLS_HOST_PATH", AW_SETTING_TLS_HOST_PATH },
+};
+
 static const struct {
 	const char *option, *variable;
 	enum tls_value kind;
@@ -97,9 +106,10 @@ enum launch_option aw_tls_option(const struct launch *launch, char ***arg)
 
 	if (aw_launch_value(arg, "--tls", &value))
 		return aw_launch_setting(launch->who, "--tls", AW_SETTING_TLS, value);
-	if (aw_launch_value(arg, "--tls-records", &value))
-		return aw_launch_setting(launch->who, "--tls-records", AW_SETTING_TLS_RECORDS,
-					 value);
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (aw_launch_value(arg, words[i].option, &value))
+			return aw_launch_setting(launch->who, words[i].option, words[i].setting,
+						 value);
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		if (!aw_launch_value(arg, files[i].option, &value))
 			continue;
@@ -159,11 +169,13 @@ bool aw_tls_options_check(const char *who)
 			continue;
 		right = false;
 	}
-	if (!asked && has("ANYWARP_TLS_RECORDS")) {
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		if (asked || !has(words[i].variable))
+			continue;
 		fprintf(stderr,
-			"%s: --tls-records (ANYWARP_TLS_RECORDS) has no effect without --tls require, "
-			"--tls offer or --tls-rules\n",
-			who);
+			"%s: %s (%s) has no effect without --tls require, --tls offer or "
+			"--tls-rules\n",
+			who, words[i].option, words[i].variable);
 		right = false;
 	}
 	return right;
@@ -182,10 +194,11 @@ bool aw_tls_options_are_whole(const char *who)
 {
 	const char *asked = asked_by();
 
-	if (has("ANYWARP_TLS_RECORDS")) {
-		fprintf(stderr,
-			"%s: --tls-records (ANYWARP_TLS_RECORDS) is for RDMA programs alone\n",
-			who);
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		if (!has(words[i].variable))
+			continue;
+		fprintf(stderr, "%s: %s (%s) is for RDMA programs alone\n", who, words[i].option,
+			words[i].variable);
 		return false;
 	}
 	if (!asked || strcmp(asked, "--tls require") == 0)

@@ -8,6 +8,7 @@
 #include "net/qp/uqp_sock.h"
 #include "proc.h"
 #include "tcp.h"
+#include "tls_ends.h"
 #include "until.h"
 #include "wire/crc32c.h"
 #include "wire/ddp.h"
@@ -15,6 +16,7 @@
 #include "wire/rdmap.h"
 #include "wire/term.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,6 +45,7 @@ void peer_join(struct peer *p, bool qp_initiates, bool moves)
 	struct aw_stream stream = {
 		.initiator = qp_initiates, .crc = true, .ird = 4, .ord = 4, .moves = moves
 	};
+	struct aw_tls *tls[2] = { NULL, NULL };
 	struct sockaddr_storage addr;
 	int listener, fd;
 
@@ -54,8 +57,15 @@ void peer_join(struct peer *p, bool qp_initiates, bool moves)
 	fd = tcp_accept(listener);
 	close(listener);
 	tcp_unblock(fd);
+	if (tls_is_asked()) {
+		tcp_unblock(p->fd);
+		tls_shake_hands((int[2]){ p->fd, fd }, tls);
+	}
+	p->tls = tls[0];
 	end_make(&p->e, &p->pd, NULL);
-	assert_int_equal(aw_uqp_attach(p->e.qp, fd, &stream), 0);
+	const struct aw_uqp_socket to = { .fd = fd, .tls = tls[1] };
+
+	assert_int_equal(aw_uqp_attach_to(p->e.qp, &to, &stream), 0);
 }
 
 void peer_hang_up(struct peer *p)
@@ -64,8 +74,44 @@ void peer_hang_up(struct peer *p)
 	p->fd = -1;
 }
 
+void peer_shut(struct peer *p)
+{
+	if (p->tls)
+		until(aw_tls_finish(p->tls));
+	shutdown(p->fd, SHUT_WR);
+}
+
+/* As aw_tls_recv, which may wait. */
+static ssize_t recv_tls(struct peer *p, uint8_t *octets, size_t len)
+{
+	bool waits = true;
+	ssize_t n = 0;
+
+	repeat_until(!waits)
+	{
+		aw_tls_begin_turn(p->tls);
+		n = aw_tls_recv(p->tls, octets, len);
+		waits = n < 0 && errno == EAGAIN;
+	}
+	return n;
+}
+
+void peer_assert_over(struct peer *p)
+{
+	uint8_t octet;
+	ssize_t n;
+
+	if (!p->tls) {
+		tcp_assert_over(p->fd);
+		return;
+	}
+	n = recv_tls(p, &octet, 1);
+	assert_true(n == 0 || (n < 0 && errno == ECONNRESET));
+}
+
 void peer_part(struct peer *p)
 {
+	aw_tls_free(p->tls);
 	if (p->fd >= 0)
 		close(p->fd);
 	aw_host_ring_free(p->ring);
@@ -114,7 +160,44 @@ void peer_ring_bells(struct peer *p, size_t count)
 	static const uint8_t bells[PEER_FPDU_MAX];
 
 	if (count > 0)
-		tcp_send(p->fd, bells, count);
+		peer_put_socket(p, bells, count);
+}
+
+void peer_put_socket(struct peer *p, const uint8_t *octets, size_t len)
+{
+	if (!p->tls) {
+		tcp_send(p->fd, octets, len);
+		return;
+	}
+	repeat_until(len == 0)
+	{
+		ssize_t n = aw_tls_send(p->tls, octets, len);
+
+		assert_true(n >= 0 || errno == EAGAIN);
+		octets += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+	}
+}
+
+void peer_put_slowly(struct peer *p, const uint8_t *octets, size_t len)
+{
+	if (!p->tls)
+		tcp_send_slowly(p->fd, octets, len);
+	for (size_t i = 0; p->tls && i < len; i++)
+		peer_put_socket(p, octets + i, 1);
+}
+
+static void take_socket(struct peer *p, uint8_t *octets, size_t len)
+{
+	if (!p->tls)
+		tcp_recv(p->fd, octets, len);
+	while (p->tls && len > 0) {
+		ssize_t n = recv_tls(p, octets, len);
+
+		assert_true(n > 0);
+		octets += n;
+		len -= (size_t)n;
+	}
 }
 
 static void put_memory(struct peer *p, const uint8_t *octets, size_t len)
@@ -131,7 +214,7 @@ void peer_put(struct peer *p, const uint8_t *octets, size_t len)
 	if (p->sends_memory)
 		put_memory(p, octets, len);
 	else
-		tcp_send(p->fd, octets, len);
+		peer_put_socket(p, octets, len);
 }
 
 void peer_put_move(struct peer *p, enum move_kind kind, const uint8_t *data)
@@ -153,7 +236,7 @@ static void take_octets(struct peer *p, uint8_t *octets, size_t len)
 	struct aw_duplex *d = p->ring ? &p->ring->duplex : NULL;
 
 	if (!p->takes_memory) {
-		tcp_recv(p->fd, octets, len);
+		take_socket(p, octets, len);
 		return;
 	}
 	until(aw_duplex_ready(d) >= len);
@@ -363,7 +446,8 @@ void peer_wait_state(struct peer *p, enum aw_move_state state)
 
 bool peer_qp_is_over(struct peer *p, bool memory)
 {
-	const struct aw_carrier *carrier = memory ? &aw_carrier_host : &aw_carrier_tcp;
+	const struct aw_carrier *socket = p->tls ? &aw_carrier_tls : &aw_carrier_tcp;
+	const struct aw_carrier *carrier = memory ? &aw_carrier_host : socket;
 	struct aw_uqp *qp = p->e.qp;
 
 	aw_lock(&qp->lock);
@@ -384,15 +468,13 @@ enum aw_error peer_error(struct peer *p)
 
 int peer_setup(void **state)
 {
-	(void)state;
-	return aw_engine_get();
+	return tls_group_setup(state) != 0 || aw_engine_get() != 0;
 }
 
 int peer_teardown(void **state)
 {
-	(void)state;
 	aw_engine_put();
-	return 0;
+	return tls_group_teardown(state);
 }
 
 void peer_terminate_qp(struct peer *p)

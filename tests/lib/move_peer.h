@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A QP whose peer is the test itself: it speaks FPDUs over raw TCP, and through the memory of a move.
+// A QP whose peer is the test itself: it speaks FPDUs over raw TCP, or with ANYWARP_TEST_TLS over TLS, and through the memory of a move.
 #ifndef TESTS_LIB_MOVE_PEER_H
 #define TESTS_LIB_MOVE_PEER_H
 
@@ -13,6 +13,7 @@ struct peer {
 	struct end e; /* the QP */
 	int pd;
 	int fd; /* -1: closed */
+	struct aw_tls *tls; /* over it, or NULL */
 	int fds, maps; /* of the process, before */
 	bool qp_initiates;
 	struct aw_host_ring *ring; /* the peer's side, or NULL */
@@ -32,6 +33,10 @@ int peer_teardown(void **state);
 void peer_join(struct peer *p, bool qp_initiates, bool moves);
 void peer_part(struct peer *p);
 void peer_hang_up(struct peer *p);
+/* Ends the peer's direction in order. */
+void peer_shut(struct peer *p);
+/* The QP's end of the socket comes next, no octet before it. */
+void peer_assert_over(struct peer *p);
 
 /* FPDUs at at; their length is returned. A Send's payload is of 0x5a. */
 size_t peer_fpdu(const struct peer *p, uint8_t *at, const uint8_t *ulpdu, size_t len);
@@ -39,6 +44,9 @@ size_t peer_move_fpdu(const struct peer *p, uint8_t *at, enum move_kind kind, co
 size_t peer_send_fpdu(struct peer *p, uint8_t *at, size_t len);
 
 void peer_put(struct peer *p, const uint8_t *octets, size_t len);
+/* By the socket, wherever the stream is; octet by octet. */
+void peer_put_socket(struct peer *p, const uint8_t *octets, size_t len);
+void peer_put_slowly(struct peer *p, const uint8_t *octets, size_t len);
 void peer_put_move(struct peer *p, enum move_kind kind, const uint8_t *data);
 void peer_put_send(struct peer *p, size_t len);
 void peer_ring_bells(struct peer *p, size_t count);

@@ -39,7 +39,7 @@ def test_doctor_tells_of_tls(tmp_path):
         told = anywarp("doctor", **{**variables(files), **more})
         return told.returncode, [line for line in told.stdout.splitlines() if line[6:].startswith("TLS ")]
     returned, lines = found(right)
-    assert returned == 0 and len(lines) == 2 and lines[0].startswith("ok") and re.search("is valid for (89|90) days more", lines[0])
+    assert returned == 0 and len(lines) == 3 and lines[0].startswith("ok") and re.search("is valid for (89|90) days more", lines[0])
     returned, lines = found(authority.issue("soon", ADDRESSES, days=3))
     assert returned == 0 and lines[0].startswith("warn") and re.search("expires in [23] days", lines[0])
     returned, lines = found(authority.issue("old", ADDRESSES, days=-1))
@@ -48,7 +48,7 @@ def test_doctor_tells_of_tls(tmp_path):
     returned, lines = found(right._replace(key=other.key))
     assert returned == 1 and f"the key in {other.key} does not fit the certificate in {right.cert}" in lines[0]
     returned, lines = found(right._replace(key=right.cert))
-    assert returned == 1 and f"ANYWARP_TLS_KEY: no key in {right.cert}" in lines[-2]
+    assert returned == 1 and f"ANYWARP_TLS_KEY: no key in {right.cert}" in lines[-3]
     stranger = Authority(tmp_path / "stranger")
     _, lines = found(right._replace(ca=stranger.cert))
     assert lines[0].startswith("warn")
@@ -62,6 +62,10 @@ def test_doctor_tells_of_tls(tmp_path):
     assert re.search(r"ok +TLS records .*made in user space; (not by this kernel's TLS: .*|this kernel's TLS can do it, too)", lines[1])
     _, lines = found(right, ANYWARP_TLS_RECORDS="kernel")
     assert "made by the kernel" in lines[1] or lines[1].startswith("warn") and "made in user space: the kernel's TLS cannot do it: " in lines[1]
+    _, lines = found(right)
+    assert re.search(r"ok +TLS host path .*connections with TLS go through memory as others do", lines[2])
+    _, lines = found(right, ANYWARP_TLS_HOST_PATH="off")
+    assert re.search(r"ok +TLS host path .*off, by ANYWARP_TLS_HOST_PATH: connections with TLS stay on TCP", lines[2])
     returned, lines = found(right, ANYWARP_TLS="offer")
     assert returned == 0 and " offered; the certificate in " in lines[0]
     returned, lines = found(right, ANYWARP_TLS_KEY="/nowhere")
@@ -88,7 +92,7 @@ def test_doctor_checks_each_rule_for_tls(tmp_path):
         told = anywarp("doctor", **{**variables(files), "ANYWARP_TLS": "", "ANYWARP_TLS_RULES": str(rules)})
         return told.returncode, [line for line in told.stdout.splitlines() if "TLS rules" in line or line[6:].startswith("TLS ")]
     returned, lines = found("require remote=192.0.2.0/24 name=a.example\n\noff\n")
-    assert returned == 0 and len(lines) == 3 and f"{rules}: 2 rules" in lines[0] and "off where no rule matches; the certificate" in lines[1]
+    assert returned == 0 and len(lines) == 4 and f"{rules}: 2 rules" in lines[0] and "off where no rule matches; the certificate" in lines[1]
     returned, lines = found("off\n# a comment\nrequire remote=192.0.2.7/24\n")
     assert returned == 1 and lines[0].startswith("fail") and f"{rules}: line 3: '192.0.2.7/24': remote has bits set beyond" in lines[0]
     returned, lines = found("off remote=192.0.2.0/24\nrequire remote=192.0.2.7\n")

@@ -48,7 +48,7 @@ def test_each_variable_has_its_values_and_readers():
 
 def test_the_words_of_a_setting_are_those_of_the_sources():
     values = dict(re.findall(r"(?m)^  (\w+)=(\S+)$", help_environment()))
-    assert len(SETTINGS) == 8
+    assert len(SETTINGS) == 9
     for name, words in SETTINGS.items():
         assert values[name].replace("|", " ") == words.split('"')[1] if '"' in words else values[name].endswith(words[-5:])
 

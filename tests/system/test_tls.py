@@ -54,13 +54,12 @@ def assert_pinged(server, client):
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_rping_by_the_addresses_in_the_certificates(start, port, files, address):
-    """On one host, and where the user asks for shared memory."""
-    prefix = [*words(files), "ANYWARP_LOG=info", "ANYWARP_HOST_PATH=on"]
+    prefix = [*words(files), "ANYWARP_LOG=info"]
     server, client = rping(start, port, prefix, prefix, address)
     assert_pinged(server, client)
     for output, role in ((server.output(), "responder"), (client.output(), "initiator")):
         assert re.search(rf"connection secured by tls peer \S+ as {role} certificate /CN={NAME}\n", output)
-        assert re.search(r"qp 0x\w+ path tls\n", output) and "path memory" not in output
+        assert re.search(r"qp 0x\w+ path tls\n", output) and "memory" not in output
 
 
 @pytest.mark.parametrize("program", ["ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_read_lat", "ib_send_lat -e", "ib_write_bw -q 4",

@@ -2,6 +2,7 @@
 // A stream's move into memory between two QPs of this process: all messages arrive, in order and whole,
 // wherever in the stream the move comes. tests/unit/test_move_peer.c has peers that do what no QP would.
 #include "../lib/tcp.h"
+#include "../lib/tls_ends.h"
 #include "../lib/until.h"
 #include "../lib/uqp_pair.h"
 #include "base/clock.h"
@@ -69,14 +70,15 @@ static void flow_fini(struct flow *f)
 	free(f->log);
 }
 
-static void attach(struct end *e, int fd, bool initiator)
+static void attach(struct end *e, int fd, struct aw_tls *tls, bool initiator)
 {
 	struct aw_stream stream = {
 		.initiator = initiator, .crc = true, .ird = 16, .ord = 16, .moves = true
 	};
 
-	tcp_unblock(fd);
-	assert_int_equal(aw_uqp_attach(e->qp, fd, &stream), 0);
+	const struct aw_uqp_socket to = { .fd = fd, .tls = tls };
+
+	assert_int_equal(aw_uqp_attach_to(e->qp, &to, &stream), 0);
 	aw_lock(&e->qp->lock);
 	e->qp->rnr_ms = 0;
 	aw_unlock(&e->qp->lock);
@@ -86,14 +88,20 @@ static int setup(void **state)
 {
 	struct move *m = calloc(1, sizeof(*m));
 	struct sockaddr_storage addr;
-	int listener = tcp_listen(1, &addr), fd;
+	int listener = tcp_listen(1, &addr), fd[2];
+	struct aw_tls *tls[2] = { NULL, NULL };
 
 	assert_int_equal(aw_engine_get(), 0);
 	flow_init(&m->a, &m->p.a);
 	flow_init(&m->b, &m->p.b);
-	fd = tcp_connect(&addr);
-	attach(&m->p.b, tcp_accept(listener), false);
-	attach(&m->p.a, fd, true);
+	fd[0] = tcp_connect(&addr);
+	fd[1] = tcp_accept(listener);
+	tcp_unblock(fd[0]);
+	tcp_unblock(fd[1]);
+	if (tls_is_asked())
+		tls_shake_hands(fd, tls);
+	attach(&m->p.b, fd[1], tls[1], false);
+	attach(&m->p.a, fd[0], tls[0], true);
 	close(listener);
 	*state = m;
 	return 0;
@@ -579,5 +587,5 @@ int main(void)
 	};
 
 	setenv("ANYWARP_HOST_PATH", "on", 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, tls_group_setup, tls_group_teardown);
 }

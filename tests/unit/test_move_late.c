@@ -52,7 +52,7 @@ static void leave(bool behind)
 	end_post(&p.e, AW_OP_WRITE, &p.e, BUF_OCTETS);
 	assert_true(end_is_full(&p.e));
 	aw_duplex_leave(&p.ring->duplex);
-	shutdown(p.fd, SHUT_WR);
+	peer_shut(&p);
 	end_soon(&p);
 	peer_part(&p);
 }
@@ -193,11 +193,11 @@ static void late__a_close_behind_half_an_fpdu(void **state)
 
 	(void)state;
 	peer_join(&p, false, true);
-	tcp_send(p.fd, octets, peer_send_fpdu(&p, octets, 300) / 2);
+	peer_put_socket(&p, octets, peer_send_fpdu(&p, octets, 300) / 2);
 	peer_wait_state(&p, AW_MOVE_OFFERED);
 	start = aw_now_ns();
 	aw_uqp_close(p.e.qp);
-	assert_int_equal(recv(p.fd, octets, 1, 0), 0);
+	peer_assert_over(&p);
 	assert_soon(start);
 	peer_part(&p);
 }

@@ -124,7 +124,7 @@ static void assert_refused(const struct wrong *w)
 	end_wait_event(&p.e, AW_UQP_CLOSED);
 	assert_int_equal(peer_error(&p), w->error);
 	assert_int_equal(end_wait_cqe(&p.e).cqe.status, AW_WC_WR_FLUSH_ERR);
-	tcp_assert_over(p.fd);
+	peer_assert_over(&p);
 	if (p.ring)
 		assert_int_equal(aw_duplex_ready(&p.ring->duplex), 0);
 	aw_host_ring_free(p.ring);
@@ -386,7 +386,7 @@ static void move__bells_behind_the_last_fpdu(void **state)
 
 		go_halfway(&p, i % 2);
 		size = last_fpdu(&p, octets);
-		tcp_send(p.fd, octets, size + bell_counts[i / 2]);
+		peer_put_socket(&p, octets, size + bell_counts[i / 2]);
 		finish_move(&p);
 	}
 }
@@ -402,7 +402,7 @@ static void move__bells_while_a_message_is_held(void **state)
 
 		go_halfway(&p, i % 2);
 		size = peer_send_fpdu(&p, octets, 300);
-		tcp_send(p.fd, octets, size + last_fpdu(&p, octets + size));
+		peer_put_socket(&p, octets, size + last_fpdu(&p, octets + size));
 		end_wait_held(&p.e);
 		peer_put_send(&p, 200);
 		peer_ring_bells(&p, bell_counts[i / 2]);
@@ -440,7 +440,7 @@ static void move__a_verdict_behind_many_offers(void **state)
 	fds = proc_fds();
 	make_offers();
 	assert_int_equal(proc_fds(), fds - 1);
-	tcp_send(p.fd, octets, last_fpdu(&p, octets));
+	peer_put_socket(&p, octets, last_fpdu(&p, octets));
 	finish_move(&p);
 }
 
@@ -470,17 +470,17 @@ static void move__octet_by_octet(void **state)
 	(void)state;
 	for (int initiates = 0; initiates < 2; initiates++) {
 		go_halfway(&p, initiates);
-		tcp_send_slowly(p.fd, octets, last_fpdu(&p, octets));
+		peer_put_slowly(&p, octets, last_fpdu(&p, octets));
 		finish_move(&p);
 	}
 	peer_join(&p, true, true);
 	peer_make_offer(&p);
-	tcp_send_slowly(p.fd, octets, peer_move_fpdu(&p, octets, MOVE_HELLO, p.hello));
+	peer_put_slowly(&p, octets, peer_move_fpdu(&p, octets, MOVE_HELLO, p.hello));
 	struct move_msg msg = peer_take_move(&p, MOVE_VERDICT);
 
 	assert_int_equal(aw_host_ring_decide(p.ring, msg.data), AW_HOST_RING);
 	p.takes_memory = true;
-	tcp_send_slowly(p.fd, octets, last_fpdu(&p, octets));
+	peer_put_slowly(&p, octets, last_fpdu(&p, octets));
 	finish_move(&p);
 }
 

@@ -445,7 +445,7 @@ static void read__leaves_out_rows_that_cannot_be_right(void **state)
 		{ .any.kind = UINT32_MAX },
 		{ .qp = { .kind = AW_STAT_QP, .type = AW_STAT_UC + 1 } },
 		{ .qp = { .kind = AW_STAT_QP, .now = AW_STAT_QP_NOW(7, 0) } },
-		{ .qp = { .kind = AW_STAT_QP, .path = 7 } },
+		{ .qp = { .kind = AW_STAT_QP, .path = 8 } },
 		{ .qp = { .kind = AW_STAT_QP, .now = AW_STAT_QP_NOW(0, 8) } },
 		{ .qp = { .kind = AW_STAT_QP, .peer_family = AF_UNIX } },
 		{ .listener = { .kind = AW_STAT_LISTENER, .family = AF_PACKET } },

@@ -127,13 +127,14 @@ static int begin(struct aw_conn *c, uint32_t deadline_ms, struct aw_conn **out)
 
 /*
  * Memory can be shared only with a peer on this host, over a socket that rdma_cm or net/roce/rc.c
- * has connected. Memory is not what TLS protects.
+ * has connected.
  */
 static bool is_near(const struct aw_conn *c)
 {
-	return c->want.mode != AW_TLS_REQUIRE && !c->info.given &&
+	return !c->info.given &&
 	       aw_host_is_one((const struct sockaddr *)&c->info.local,
-			      (const struct sockaddr *)&c->info.peer);
+			      (const struct sockaddr *)&c->info.peer) &&
+	       (c->want.mode != AW_TLS_REQUIRE || aw_conn_tls_shares(c));
 }
 
 /* Finds what TLS the connection is to have. The addresses are known. */

@@ -57,14 +57,26 @@ enum aw_conn_begun aw_conn_look(struct aw_conn *c)
 	return AW_CONN_BEGUN_MPA;
 }
 
-/*
- * The words in the clear count for nothing: both ends begin anew within TLS, where they offer neither TLS nor memory, which
- * TLS does not protect.
- */
+bool aw_conn_tls_shares(const struct aw_conn *c)
+{
+	const struct aw_tls_settings *settings = aw_tls_settings();
+
+	if (!settings || !settings->host_path)
+		return false;
+	if (settings->by_kernel && aw_log_level() >= AW_LOG_INFO)
+		aw_log(AW_LOG_INFO,
+		       "connection peer %s stays on tcp: memory is not for records that the kernel "
+		       "makes, as ANYWARP_TLS_RECORDS asks: set that to user for the host path",
+		       aw_addr_text(&c->info.peer).text);
+	return !settings->by_kernel;
+}
+
+/* The words in the clear count for nothing: both ends begin anew within TLS, where they do not offer that again. */
 static void leave_clear(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	c->started_tls = true;
-	c->local.tls = c->local.host = false;
+	c->local.tls = false;
+	c->local.host = c->local.host && aw_conn_tls_shares(c);
 	aw_conn_drop_crc(c);
 	c->in.done = 0;
 }

@@ -16,6 +16,9 @@ int aw_conn_handshake(struct aw_conn *conn, bool accepts, enum aw_tls_io *io)
 /* Has MPA do without CRCs under TLS, unless the user asks for them. Nothing was sent yet. */
 void aw_conn_drop_crc(struct aw_conn *conn);
 
+/* True where the two ends, which are of one host, may share memory. They name it within TLS, once they have proven who they are. */
+bool aw_conn_tls_shares(const struct aw_conn *conn);
+
 enum aw_conn_begun {
 	AW_CONN_BEGUN_NOT,
 	AW_CONN_BEGUN_TLS, /* or, where TLS is required, what OpenSSL is to refuse */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A carrier moves a stream's bytes between two QPs: over the TCP socket, there as TLS's records, or through memory that
-// two processes of one host share, where the socket carries only wakes and the end of the stream. Each
-// stream begins over TCP, and one with TLS stays there. A move into memory (net/qp/move.h) changes the carrier of each direction
+// two processes of one host share, where the socket carries only wakes and the end of the stream, as records where
+// there is TLS. Each stream begins over TCP. A move into memory (net/qp/move.h) changes the carrier of each direction
 // once, so that for a moment the two directions may have different ones.
 //
 // The core sees FPDUs in either case. It writes those for memory where the peer reads them, so that each payload is copied once. It gives the messages of a move to the driver (qp->move) and
@@ -92,6 +92,27 @@ void aw_carrier_end(struct aw_uqp *qp, bool forgets) AW_REQUIRES(qp->lock);
  * QPs.
  */
 bool aw_carrier_has_news(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
+
+static inline size_t aw_carrier_octets(const struct aw_iov *iov, size_t count)
+{
+	size_t octets = 0;
+
+	for (size_t i = 0; i < count; i++)
+		octets += iov[i].len;
+	return octets;
+}
+
+/* The socket has ended behind the bytes that came by it, of which rest are left of an FPDU. */
+void aw_carrier_socket_ended(struct aw_uqp *qp, size_t rest) AW_REQUIRES(qp->lock);
+
+/* As aw_uqp_stream_lost, with TLS's cause in the log. */
+void aw_carrier_lose(struct aw_uqp *qp) AW_REQUIRES(qp->lock);
+
+/*
+ * Of a socket that still receives: true when the QP waits for it to be writable. This end's bytes may go through memory already, where the
+ * peer rings for room behind its last FPDU here.
+ */
+bool aw_carrier_waits_for_socket(struct aw_uqp *qp, bool reads) AW_REQUIRES(qp->lock);
 
 /* True when the peer died before it had read all that this end has put into the memory. */
 bool aw_carrier_is_cut(struct aw_uqp *qp) AW_REQUIRES(qp->lock);

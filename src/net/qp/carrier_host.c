@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The stream through shared memory. A bell is one byte in a pipe (net/qp/bells.h), or on the TCP socket
 // where there are no pipes; its content is ignored. The end of the socket is the end of the peer,
-// whether the peer closed or was killed. An end that no pollers serve sleeps (ring/duplex.h)
+// whether the peer closed or was killed. Where there is TLS such a bell is a record, and an end of the socket that TLS did not tell of is a
+// reset. An end that no pollers serve sleeps (ring/duplex.h)
 // until a bell, and drains the bells before it looks at the memory: a bell for bytes that come after
 // the look therefore leaves the pipe readable. QPs that pollers serve do not sleep.
 #include "net/qp/carrier.h"
@@ -12,6 +13,7 @@
 #include "net/mem/pool.h"
 #include "net/qp/capture.h"
 #include "net/qp/uqp_sock.h"
+#include "net/tls/tls.h"
 #include "wire/fpdu.h"
 
 #include <errno.h>
@@ -36,7 +38,7 @@ static void ring_bell(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 
 	if (qp->out->is_socket || aw_host_ring_ring(qp->ring))
 		return;
-	sent = aw_send_now(qp->fd, &bell, sizeof(bell));
+	sent = aw_tls_or_plain_send(qp->fd, qp->tls, &bell, sizeof(bell));
 	if (sent > 0)
 		aw_host_ring_count_bell(qp->ring);
 }
@@ -48,12 +50,8 @@ static void ring_bell(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 static ssize_t send_to_nobody(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
 	AW_REQUIRES(qp->lock)
 {
-	size_t len = 0;
-
-	for (size_t i = 0; i < count; i++)
-		len += iov[i].len;
 	if (aw_duplex_peer_left(&qp->ring->duplex))
-		return (ssize_t)len;
+		return (ssize_t)aw_carrier_octets(iov, count);
 	errno = ECONNRESET;
 	return -1;
 }
@@ -88,10 +86,33 @@ static uint32_t segment_size(const struct aw_uqp *qp)
 	return FPDU_MAX;
 }
 
+/*
+ * Reads the bells on the socket; the result is recv(2)'s. Of records that the session has read already the socket tells nothing, so all are
+ * opened; with them come the peer's alerts, tickets and changes of keys.
+ */
+static ssize_t read_bells(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	uint8_t bells[BELLS];
+	bool heard = false;
+	ssize_t n;
+
+	if (!qp->tls)
+		return aw_recv_now(qp->fd, bells, sizeof(bells), 0);
+	aw_tls_begin_turn(qp->tls);
+	while ((n = aw_tls_recv(qp->tls, bells, sizeof(bells))) > 0)
+		heard = true;
+	if (n == 0 || errno != EAGAIN)
+		return n;
+	/* An answer to a change of keys, for which the socket has no room, leaves before the next bell. */
+	if (aw_tls_has_output(qp->tls))
+		(void)aw_tls_flush(qp->tls);
+	errno = EAGAIN;
+	return heard ? 1 : -1;
+}
+
 /* An empty pipe means that the socket has woken this end. */
 static void drain_bells(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
-	uint8_t bells[BELLS];
 	ssize_t n;
 
 	qp->ring->drained = true;
@@ -101,7 +122,7 @@ static void drain_bells(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 		qp->ring->wakes++;
 		return;
 	}
-	n = aw_recv_now(qp->fd, bells, sizeof(bells), 0);
+	n = read_bells(qp);
 	if (n > 0) {
 		qp->ring->wakes++;
 		aw_host_ring_count_bell(qp->ring);
@@ -116,14 +137,17 @@ static bool may_owe_tcp(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	return !qp->core.stream.initiator && qp->ring->duplex.head_seen == 0;
 }
 
-/* TCP reports such an end as a reset; it has done so where the bytes before those in the memory were not read. */
+/*
+ * TCP reports such an end as a reset; it has done so where the bytes before those in the memory were not read. Under TLS each end is one
+ * that the peer has told of neither there nor in the memory.
+ */
 bool aw_carrier_is_cut(struct aw_uqp *qp)
 {
 	struct aw_duplex *d = &qp->ring->duplex;
 
 	if (aw_duplex_peer_left(d) || aw_duplex_peer_closed(d))
 		return false;
-	return !aw_duplex_is_drained(d) || (qp->ring->reset && may_owe_tcp(qp));
+	return !aw_duplex_is_drained(d) || (qp->ring->reset && (qp->tls || may_owe_tcp(qp)));
 }
 
 bool aw_carrier_is_broken(const struct aw_uqp *qp)
@@ -192,7 +216,7 @@ static bool take_turn(struct aw_uqp *qp, size_t *used) AW_REQUIRES(qp->lock)
 	if (!over || !aw_uqp_may_read(qp) || qp->starved || ring->duplex.broken)
 		return false;
 	if (is_cut(qp))
-		aw_uqp_stream_lost(qp);
+		aw_carrier_lose(qp);
 	else
 		aw_uqp_peer_closed(qp, ready);
 	return false;

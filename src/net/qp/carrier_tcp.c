@@ -101,15 +101,8 @@ static bool read_once(struct aw_uqp *qp, struct aw_stage *stage) AW_REQUIRES(qp-
 		aw_uqp_use(qp, stage);
 		return (size_t)n == room;
 	}
-	/* This end's bytes go through memory already, and the peer reads no more of them. */
-	bool in_memory = n == 0 && !qp->out->is_socket;
-
-	if (in_memory)
-		qp->ring->gone = true;
-	if (in_memory && aw_carrier_is_cut(qp))
-		aw_uqp_stream_lost(qp);
-	else if (n == 0)
-		aw_uqp_peer_closed(qp, stage->len);
+	if (n == 0)
+		aw_carrier_socket_ended(qp, stage->len);
 	else if (errno != EAGAIN && errno != EINTR)
 		aw_uqp_stream_lost(qp);
 	return false;
@@ -162,16 +155,10 @@ static void finish(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 static uint32_t listens_for(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 {
 	bool reads = !qp->core.peer_closed && !aw_rnr_stops_reading(qp);
-	bool sends = qp->tx_blocked && qp->out->is_socket;
 
 	if (qp->starved)
 		return 0;
-	/* This end's bytes go through memory already: behind its last FPDU here the peer rings for room there. */
-	if (qp->tx_blocked && reads && !qp->out->is_socket) {
-		aw_duplex_sleep(&qp->ring->duplex);
-		sends = aw_carrier_awaits_room(qp);
-	}
-	return (reads ? EPOLLIN : 0) | (sends ? EPOLLOUT : 0);
+	return (reads ? EPOLLIN : 0) | (aw_carrier_waits_for_socket(qp, reads) ? EPOLLOUT : 0);
 }
 
 const struct aw_carrier aw_carrier_tcp = {

@@ -10,11 +10,11 @@
 // make one.
 #include "net/qp/carrier.h"
 
-#include "base/log.h"
 #include "net/base/io_now.h"
 #include "net/base/probe.h"
 #include "net/mem/guard.h"
 #include "net/mem/pool.h"
+#include "net/qp/move.h"
 #include "net/qp/rnr.h"
 #include "net/qp/stat_qp.h"
 #include "net/qp/uqp_sock.h"
@@ -230,11 +230,27 @@ static ssize_t seal_and_send(struct aw_uqp *qp, const struct aw_iov *iov, size_t
 	return sent > 0 ? (ssize_t)sent : n;
 }
 
+/*
+ * The socket's end was found already, in front of what the peer has left in the memory, and the session is over: this end's last FPDU here
+ * is for nobody.
+ */
+static bool is_for_nobody(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
+{
+	return qp->move.is_last && !qp->in->is_socket && qp->ring->gone;
+}
+
 static ssize_t send_records(struct aw_uqp *qp, const struct aw_iov *iov, size_t count)
 	AW_REQUIRES(qp->lock)
 {
-	return aw_tls_sends_pieces(qp->tls) ? send_to_kernel(qp, iov, count)
-					    : seal_and_send(qp, iov, count);
+	ssize_t n;
+
+	if (is_for_nobody(qp))
+		return (ssize_t)aw_carrier_octets(iov, count);
+	n = aw_tls_sends_pieces(qp->tls) ? send_to_kernel(qp, iov, count)
+					 : seal_and_send(qp, iov, count);
+	if (n > 0)
+		aw_move_count(qp);
+	return n;
 }
 
 /* After the last piece this also sends what the session itself has to say, and then the FIN that waits for that. */
@@ -252,30 +268,27 @@ static uint32_t segment_size(const struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	return aw_uqp_segment_size(qp->fd);
 }
 
-static void lose(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
-{
-	aw_log(aw_log_has_room() ? AW_LOG_WARN : AW_LOG_INFO, "qp 0x%x: stream lost cause %s",
-	       qp->qpn, aw_tls_cause(qp->tls));
-	aw_uqp_stream_lost(qp);
-}
-
 /* A peer that sends other records than whole FPDUs has the rest wait in the stage. */
 static void fill(struct aw_uqp *qp, struct aw_stage *stage) AW_REQUIRES(qp->lock)
 {
+	bool counted = false;
 	ssize_t n = 1;
 
-	while (n > 0 && stage->len < stage->size && aw_uqp_may_read(qp)) {
+	while (n > 0 && stage->len < stage->size && qp->in->is_socket && aw_uqp_may_read(qp)) {
 		n = aw_tls_recv(qp->tls, stage->buf + stage->len, stage->size - stage->len);
 		if (n <= 0)
 			break;
 		aw_probe_receive(qp->qpn, (size_t)n);
 		stage->len += (size_t)n;
+		if (!counted)
+			aw_move_count(qp);
+		counted = true;
 		aw_uqp_use(qp, stage);
 	}
 	if (n == 0)
-		aw_uqp_peer_closed(qp, stage->len);
+		aw_carrier_socket_ended(qp, stage->len);
 	else if (n < 0 && errno != EAGAIN)
-		lose(qp);
+		aw_carrier_lose(qp);
 }
 
 static void receive(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
@@ -294,8 +307,11 @@ static void receive(struct aw_uqp *qp, bool polled) AW_REQUIRES(qp->lock)
 	if (aw_tls_by(qp->tls) != by)
 		aw_stat_write_path(qp);
 	/* An answer to the peer's key update: the next turn sends what the socket does not take. */
-	if (aw_tls_has_output(qp->tls) && !aw_tls_flush(qp->tls))
+	if (aw_tls_has_output(qp->tls) && !aw_tls_flush(qp->tls) && qp->out->is_socket)
 		qp->tx_blocked = true;
+	/* As over TCP. Behind the peer's last FPDU here the session holds bells. */
+	if (!qp->in->is_socket)
+		qp->in->receive(qp, false);
 }
 
 static bool is_reset(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
@@ -331,7 +347,8 @@ static uint32_t listens_for(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 
 	if (qp->starved)
 		return 0;
-	return (reads ? EPOLLIN : 0) | (qp->tx_blocked || again ? EPOLLOUT : 0);
+	return (reads ? EPOLLIN : 0) |
+	       (aw_carrier_waits_for_socket(qp, reads) || again ? EPOLLOUT : 0);
 }
 
 const struct aw_carrier aw_carrier_tls = {
@@ -345,4 +362,5 @@ const struct aw_carrier aw_carrier_tls = {
 	.has_taken_all = has_taken_all,
 	.finish = finish,
 	.listens_for = listens_for,
+	.moved = &aw_carrier_host,
 };

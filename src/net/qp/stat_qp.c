@@ -46,7 +46,7 @@ void aw_stat_write_path(const struct aw_uqp *qp)
 	else if (qp->fd < 0)
 		path = AW_STAT_PATH_NONE;
 	else if (!qp->in->is_socket && !qp->out->is_socket)
-		path = AW_STAT_PATH_MEMORY;
+		path = qp->tls ? AW_STAT_PATH_TLS_MEMORY : AW_STAT_PATH_MEMORY;
 	else if (qp->tls)
 		path = path_of_tls(qp);
 	aw_stat_set16(&qp->stat->qp.path, path);

@@ -260,6 +260,7 @@ static void make_tables(void)
 	varied_tcp.moved = &varied_host;
 	varied_tls = aw_carrier_tls;
 	varied_tls.receive = receive_tls;
+	varied_tls.moved = &varied_host;
 }
 
 int aw_varied_create(struct aw_varied **varied)

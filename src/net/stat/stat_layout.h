@@ -39,6 +39,7 @@ enum aw_stat_path {
 	AW_STAT_PATH_TLS,
 	AW_STAT_PATH_TLS_KERNEL, /* the kernel makes and opens the records */
 	AW_STAT_PATH_TLS_BOTH, /* it does in one direction */
+	AW_STAT_PATH_TLS_MEMORY, /* memory between ends that TLS has proven to each other */
 };
 
 /* The causes for which a QP waits. */

@@ -35,7 +35,7 @@ static bool is_sound(const union aw_stat_row *row)
 		return true;
 	case AW_STAT_QP:
 		return row->qp.type <= AW_STAT_UC && AW_STAT_QP_STATE(row->qp.now) <= STATE_MAX &&
-		       row->qp.path <= AW_STAT_PATH_TLS_BOTH &&
+		       row->qp.path <= AW_STAT_PATH_TLS_MEMORY &&
 		       AW_STAT_QP_WAITS(row->qp.now) <= WAITS_ALL && is_family(row->qp.peer_family);
 	case AW_STAT_LISTENER:
 		return is_family(row->listener.family);

@@ -82,6 +82,20 @@ static void read_records(void)
 	settings.by_kernel = word == 1;
 }
 
+/* A wrong word may have been meant to forbid it. */
+static void read_host_path(void)
+{
+	enum aw_setting_found found;
+	unsigned long word = 0;
+
+	found = aw_setting_parse(AW_SETTING_TLS_HOST_PATH,
+				 aw_tls_getenv(aw_setting_name(AW_SETTING_TLS_HOST_PATH)), &word);
+	if (found == AW_SETTING_WRONG)
+		(void)aw_setting_read(AW_SETTING_TLS_HOST_PATH, "connections with tls stay on tcp",
+				      &word);
+	settings.host_path = found != AW_SETTING_WRONG && word == 0;
+}
+
 static void read_environment(void)
 {
 	unsigned long word = AW_TLS_OFF;
@@ -101,6 +115,7 @@ static void read_environment(void)
 	settings.mode = (enum aw_tls_mode)word;
 	settings.rules = text_of(aw_tls_getenv(AW_TLS_RULES_ENV));
 	read_records();
+	read_host_path();
 	used = settings.mode != AW_TLS_OFF || settings.rules;
 	if (!wrong)
 		read_files();

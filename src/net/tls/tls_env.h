@@ -21,6 +21,7 @@ struct aw_tls_settings {
 	const char *rules; /* the file of rules, or NULL */
 	enum aw_tls_mode mode; /* of what no rule matches */
 	bool by_kernel; /* records, where it can: ANYWARP_TLS_RECORDS */
+	bool host_path; /* memory between two ends of one host that have proven who they are: ANYWARP_TLS_HOST_PATH */
 };
 
 /* secure_getenv(3). A library that has kept the variables as they were, since programs change theirs, puts its own here. */
