@@ -124,17 +124,27 @@ void end_move(struct end *e, struct aw_host_ring *ring)
 	aw_unlock(&e->qp->lock);
 }
 
+void (*pair_secure)(const int fd[2], struct aw_tls *tls[2]);
+
+static void attach(struct end *e, bool initiates, int fd, struct aw_tls *tls)
+{
+	struct aw_stream s = { .initiator = initiates, .crc = true, .ird = 16, .ord = 16 };
+	const struct aw_uqp_socket to = { .fd = fd, .tls = tls };
+
+	assert_int_equal(aw_uqp_attach_to(e->qp, &to, &s), 0);
+}
+
 void pair_attach(struct pair *p)
 {
-	struct aw_stream s = { .initiator = true, .crc = true, .ird = 16, .ord = 16 };
 	struct aw_host_ring *ring[2] = { NULL, NULL };
+	struct aw_tls *tls[2] = { NULL, NULL };
 	int fd[2];
 
 	tcp_pair(fd);
-	s.initiator = false;
-	assert_int_equal(aw_uqp_attach(p->b.qp, fd[1], &s), 0);
-	s.initiator = true;
-	assert_int_equal(aw_uqp_attach(p->a.qp, fd[0], &s), 0);
+	if (pair_secure)
+		pair_secure(fd, tls);
+	attach(&p->b, false, fd[1], tls[1]);
+	attach(&p->a, true, fd[0], tls[0]);
 	if (!OVER_MEMORY)
 		return;
 	make_memory(ring);

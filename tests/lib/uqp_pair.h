@@ -30,8 +30,9 @@ void end_destroy(struct end *e);
 /* Both directions of the stream go on through the memory, which the QP then owns. */
 void end_move(struct end *e, struct aw_host_ring *ring);
 
-/* Both ends onto the two sockets of a new connection. */
+/* Both ends onto the two sockets of a new connection, which pair_secure, where it is not NULL, puts under TLS first (tls_ends.h). */
 void pair_attach(struct pair *p);
+extern void (*pair_secure)(const int fd[2], struct aw_tls *tls[2]);
 
 /* For cmocka: *state is a connected struct pair, and the engine runs. */
 int pair_setup(void **state);

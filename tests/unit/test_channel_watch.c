@@ -5,6 +5,7 @@
 
 #include "../lib/polled_channel.h"
 #include "../lib/proc.h"
+#include "../lib/tls_ends.h"
 #include "../lib/until.h"
 #include "base/clock.h"
 #include "net/qp/serving.h"
@@ -267,7 +268,7 @@ static void channel_watch__a_bell_takes_nothing_back(void **state)
 	until_watched(p);
 	for (int i = 0; i < ROUNDS; i++) {
 		aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
-		assert_int_equal(send(p->a.qp->fd, "", 1, 0), 1);
+		assert_int_equal(aw_tls_or_plain_send(p->a.qp->fd, p->a.qp->tls, "", 1), 1);
 		take();
 		assert_true(uqp_is_eventful(p->b.qp));
 		talk(p);
@@ -564,6 +565,8 @@ static void channel_watch__a_child_has_its_own(void **state)
 
 int main(void)
 {
+	if (tls_is_asked())
+		pair_secure = tls_shake_hands;
 	const struct CMUnitTest tests[] = {
 		CASE(channel_watch__the_program_receives),
 		CASE(channel_watch__a_quick_program),
@@ -586,5 +589,5 @@ int main(void)
 		CASE(channel_watch__a_child_has_its_own),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, tls_group_setup, tls_group_teardown);
 }

@@ -3,6 +3,7 @@
 #include "net/qp/watched.h"
 
 #include "net/mem/pool.h"
+#include "net/tls/tls.h"
 
 #include <stdatomic.h>
 
@@ -10,7 +11,7 @@ struct aw_watched_seen aw_watched_see(const struct aw_uqp *qp)
 {
 	return (struct aw_watched_seen){
 		.moved = qp->core.rx_pos + qp->core.sent_pos + (qp->stage ? qp->stage->len : 0),
-		.bells = qp->ring ? qp->ring->wakes : 0,
+		.bells = (qp->ring ? qp->ring->wakes : 0) + (qp->tls ? aw_tls_heard(qp->tls) : 0),
 	};
 }
 

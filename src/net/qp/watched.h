@@ -10,7 +10,8 @@
 /* Grows with all that makes the fds of watchers ready. A bell may come when another thread has taken its bytes. */
 struct aw_watched_seen {
 	uint64_t moved; /* bytes that came, be they part of an FPDU, and that waited for room */
-	uint64_t bells;
+	uint64_t
+		bells; /* and, under TLS, reads, since what they gave may be no more than a part of a record, or a ticket */
 };
 
 struct aw_watched_seen aw_watched_see(const struct aw_uqp *qp) AW_REQUIRES(qp->lock);

@@ -189,6 +189,7 @@ ssize_t aw_ktls_recv(struct aw_tls *tls, void *to, size_t room, uint8_t *type)
 	*type = AW_TLS_DATA;
 	if (head && head->cmsg_level == AW_SOL_TLS && head->cmsg_type == AW_KERNEL_TLS_GET_TYPE)
 		*type = *CMSG_DATA(head);
+	tls->heard += n >= 0;
 	/* Behind a record that is no data there may be more, which is read at once. */
 	tls->reads_left = n == (ssize_t)room || *type != AW_TLS_DATA ? tls->reads_left - 1 : 0;
 	if (n == 0 && *type == AW_TLS_DATA)

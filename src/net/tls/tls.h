@@ -116,6 +116,9 @@ bool aw_tls_has_left(const struct aw_tls *tls);
 /* True when aw_tls_recv may return bytes of which the socket knows nothing any more. */
 bool aw_tls_has_input(const struct aw_tls *tls);
 
+/* Grows with each read that the socket gave something, be it a part of a record, or one that has nothing for the caller of aw_tls_recv. */
+uint64_t aw_tls_heard(const struct aw_tls *tls);
+
 /* True when a byte of the peer has come. */
 bool aw_tls_has_begun(const struct aw_tls *tls);
 

@@ -135,6 +135,7 @@ ssize_t aw_tls_read_socket(struct aw_tls *tls)
 	n = aw_recv_now(tls->fd, tls->in + tls->in_len, room, 0);
 	/* Bytes that come later are for the next turn. */
 	tls->reads_left = n == (ssize_t)room ? tls->reads_left - 1 : 0;
+	tls->heard += n > 0;
 	if (n > 0) {
 		keep_first(tls, tls->in + tls->in_len, (size_t)n);
 		tls->in_len += (size_t)n;
@@ -186,6 +187,11 @@ bool aw_tls_has_output(const struct aw_tls *tls)
 bool aw_tls_has_left(const struct aw_tls *tls)
 {
 	return tls->out_len == 0 && (tls->ktls.sends != AW_KTLS_KERNEL || aw_ktls_has_left(tls));
+}
+
+uint64_t aw_tls_heard(const struct aw_tls *tls)
+{
+	return tls->heard;
 }
 
 bool aw_tls_has_input(const struct aw_tls *tls)

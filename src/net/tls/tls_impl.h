@@ -28,6 +28,7 @@ struct aw_tls {
 	bool closed; /* the peer's close_notify has come */
 	bool finished; /* close_notify is sent, or waits in out */
 	uint32_t reads_left; /* of the socket, in this turn */
+	uint64_t heard; /* reads of the socket that gave something */
 	uint8_t first[FIRST_MAX]; /* the peer's first bytes */
 	size_t first_len;
 
