@@ -23,6 +23,7 @@ import tap
 ADDRESS = "127.0.0.1"
 PYTHON = "/usr/bin/python3"  # Debian's
 SECONDS_MAX = program.SECONDS_MAX
+ATTENDS_SECONDS = 5
 REPORTED_MAX = 8  # programs
 # Small enough for loopback in a moment, and sizes around the edges of buffers.
 SIZES = (0, 1, 4096, 65535, 65537, 3_000_017)
@@ -188,9 +189,13 @@ class Scene:
         return self.programs[-1]
 
     def server(self, line, port, rule="mode", user=None, **env):
-        """Starts a server and waits until it listens."""
+        """Starts a server and waits until it listens, and until clients in auto may know it, which is once it waits for connections: those that
+        come before are TCP's, as those to a server of which the library sees no wait, after some seconds."""
         started = self.start(line, self.mode.server if rule == "mode" else rule, user, **env)
         started.wait_listening(port, SECONDS_MAX)
+        deadline = time.monotonic() + ATTENDS_SECONDS
+        while self.pair and rule == "mode" and not is_attended(port) and time.monotonic() < deadline:
+            time.sleep(program.POLL_SECONDS)
         return started
 
     def client(self, line, user=None, status=0, rule="mode", **env):
@@ -253,6 +258,12 @@ class Scene:
         self.tap.socket.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         assert not carried, f"connections that were open when they were judged, and no pairs, to {carried}"
+
+
+def is_attended(port):
+    """Whether a listener at the port is registered for clients in auto: src/xsock/pair/name.c has the name, which ends with the port."""
+    name = re.compile(rf"@anywarp-listener:[0-9a-f]+{port:04x}$", re.MULTILINE)
+    return name.search(pathlib.Path("/proc/net/unix").read_text(encoding="latin-1")) is not None
 
 
 def same_file(left, right):
