@@ -230,12 +230,13 @@ static void check_payload(struct end *end, const struct segment *seg, struct wr 
 	wr->emitted = seg->last && wr->op != AW_OP_WRITE_IMM;
 }
 
-/* This end has heard that the peer is not ready, and nothing else since. */
+/* This end has heard that the peer is not ready, and nothing else since: behind the peer's end it waits no longer (aw_qp_peer_closed). */
 static bool must_hold(const struct end *end)
 {
 	const struct watch *peer = &end->peer->watch;
 
-	return peer->not_ready && consumed(end) >= peer->rnr_end && !end->conn->untrusted;
+	return peer->not_ready && consumed(end) >= peer->rnr_end && !end->qp.peer_closed &&
+	       !end->conn->untrusted;
 }
 
 static void on_request(struct end *end, const struct segment *seg)
