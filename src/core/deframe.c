@@ -113,37 +113,6 @@ static bool take_head(struct aw_qp *qp, const uint8_t *head, const uint8_t *src,
 	return true;
 }
 
-/*
- * In pieces that no field of a header crosses, so that each is read from one store. Neither a length nor a loop that a compiler could
- * make "rep movs" of, which takes longer to begin than all of a small message.
- */
-static inline void copy_head(uint8_t *head, const uint8_t *buf, size_t len)
-{
-	size_t at = 0;
-
-	if (len == AW_RX_HEAD_MAX) {
-		memcpy(head, buf, AW_RX_HEAD_MAX);
-		return;
-	}
-	if (len & 64) {
-		memcpy(head, buf, 64);
-		at = 64;
-	}
-	if (len & 32) {
-		memcpy(head + at, buf + at, 32);
-		at += 32;
-	}
-	if (len & 16) {
-		memcpy(head + at, buf + at, 16);
-		at += 16;
-	}
-	if (at > 0)
-		memcpy(head + len - 16, buf + len - 16, 16);
-	else
-		for (; at < len; at++)
-			head[at] = buf[at];
-}
-
 /* Takes the FPDU at buf. Returns its octets, or 0 when it was not taken. */
 static size_t take_lent(struct aw_qp *qp, const uint8_t *buf, size_t len)
 {
@@ -154,7 +123,7 @@ static size_t take_lent(struct aw_qp *qp, const uint8_t *buf, size_t len)
 
 	if (len < FPDU_LEN_FIELD)
 		return 0;
-	copy_head(head, buf, copied);
+	memcpy(head, buf, copied);
 	size = fpdu_size(get_be16(head));
 	if (size > len)
 		return 0;

@@ -253,23 +253,26 @@ static uint8_t write_ctrl(const struct aw_swqe *wqe)
 	return wqe->op == AW_OP_WRITE_IMM ? (uint8_t)(ctrl | RDMAP_CTRL_IMM) : ctrl;
 }
 
-/* Field by field where it lies: a copy of what was just written so would wait for these stores. */
-static inline void fill_hdr(const struct aw_qp *qp, const struct aw_swqe *wqe, bool last,
-			    struct ddp_hdr *hdr)
+static inline struct ddp_hdr segment_hdr(const struct aw_qp *qp, const struct aw_swqe *wqe,
+					 bool last)
 {
-	hdr->tagged = is_write(wqe);
-	hdr->last = last;
-	if (hdr->tagged) {
-		hdr->ulp_ctrl = write_ctrl(wqe);
-		hdr->stag = wqe->len == 0 && wqe->stag == 0 ? STAG_OF_NOTHING : wqe->stag;
-		hdr->to = wqe->to + qp->tx_offset;
-		return;
+	if (is_write(wqe)) {
+		return (struct ddp_hdr){
+			.tagged = true,
+			.last = last,
+			.ulp_ctrl = write_ctrl(wqe),
+			.stag = wqe->len == 0 && wqe->stag == 0 ? STAG_OF_NOTHING : wqe->stag,
+			.to = wqe->to + qp->tx_offset,
+		};
 	}
-	hdr->ulp_ctrl = rdmap_ctrl(send_opcode(wqe));
-	hdr->ulp_rsvd = wqe->op == AW_OP_SEND_INV ? wqe->inv_or_imm : aw_xrc_srqn(qp, wqe);
-	hdr->qn = DDP_QN_SEND;
-	hdr->msn = qp->tx_msn[DDP_QN_SEND];
-	hdr->mo = qp->tx_offset;
+	return (struct ddp_hdr){
+		.last = last,
+		.ulp_ctrl = rdmap_ctrl(send_opcode(wqe)),
+		.ulp_rsvd = wqe->op == AW_OP_SEND_INV ? wqe->inv_or_imm : aw_xrc_srqn(qp, wqe),
+		.qn = DDP_QN_SEND,
+		.msn = qp->tx_msn[DDP_QN_SEND],
+		.mo = qp->tx_offset,
+	};
 }
 
 /* Called when the batch has taken a part of the WR. */
@@ -340,7 +343,7 @@ static enum aw_tx next_segment(struct aw_qp *qp, struct aw_tx_out *out, struct a
 
 	if (hold_payload(qp, wqe, n, &seg.payload))
 		return fail_payload(qp);
-	fill_hdr(qp, wqe, n == left, &seg.hdr);
+	seg.hdr = segment_hdr(qp, wqe, n == left);
 	seg.len = n;
 	seg.copy = false;
 	tx = aw_tx_frame(qp, out, &seg);
@@ -438,7 +441,7 @@ enum aw_tx aw_tx_rtr(struct aw_qp *qp, struct aw_tx_out *out)
 			.op = is_send ? AW_OP_SEND : AW_OP_WRITE,
 		};
 
-		fill_hdr(qp, &wr, true, &seg.hdr);
+		seg.hdr = segment_hdr(qp, &wr, true);
 		tx = aw_tx_frame(qp, out, &seg);
 	}
 	if (tx == AW_TX_FPDU) {
