@@ -16,9 +16,8 @@ import ground
 import iwarp
 import pytest
 import tls_records as tls
-from attacker import AGREE, FLUSH, OFFER, SUCCESS, Victim, send, write
-from certificates import variables
-from tls_peer import NAME, TlsAttacker, TlsServer, TlsSocket, context_of, said, wait_said
+from attacker import AGREE, FLUSH, OFFER, SUCCESS, send, write
+from tls_peer import TlsAttacker, TlsServer, TlsSocket, said, under_tls, wait_said
 from tls_peer import authority, right  # noqa: F401
 
 pytestmark = pytest.mark.skipif(ground.KERNEL, reason="the module has no TLS")
@@ -36,15 +35,7 @@ UNTOLD = "the stream ended without tls's close_notify"
 @pytest.fixture(scope="module")
 def process(tmp_path_factory, right):
     """The victim moves with its first message, as do its own two ends."""
-    folder = tmp_path_factory.mktemp("victim")
-    victim = Victim(os.environ["ANYWARP_BUILD"], folder, ANYWARP_LOG="info", ANYWARP_HOST_PATH="on", **variables(right, NAME))
-    victim.log = folder / "stderr"
-    TlsAttacker.context, TlsServer.context = context_of(right), context_of(right, server_side=True)
-    TlsServer.context.num_tickets = 0
-    for context in (TlsAttacker.context, TlsServer.context):
-        context.keylog_filename = str(folder / "keys")
-    yield victim
-    victim.quit()
+    yield from under_tls(tmp_path_factory.mktemp("victim"), right, ANYWARP_HOST_PATH="on")
 
 
 class Memory:

@@ -131,11 +131,9 @@ def right(authority):
     return authority.issue(NAME)
 
 
-@pytest.fixture(scope="module")
-def process(tmp_path_factory, right):
-    """In place of conftest.py's: the victim's own two ends are under TLS as well."""
-    folder = tmp_path_factory.mktemp("victim")
-    victim = Victim(os.environ["ANYWARP_BUILD"], folder, ANYWARP_LOG="info", **variables(right, NAME))
+def under_tls(folder, right, **more):
+    """A victim whose own two ends are under TLS as well; more: its environment."""
+    victim = Victim(os.environ["ANYWARP_BUILD"], folder, ANYWARP_LOG="info", **variables(right, NAME), **more)
     victim.log = folder / "stderr"
     TlsAttacker.context, TlsServer.context = context_of(right), context_of(right, server_side=True)
     TlsServer.context.num_tickets = 0
@@ -143,6 +141,12 @@ def process(tmp_path_factory, right):
         context.keylog_filename = str(folder / "keys")
     yield victim
     victim.quit()
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory, right):
+    """In place of conftest.py's."""
+    yield from under_tls(tmp_path_factory.mktemp("victim"), right)
 
 
 def said(victim):
