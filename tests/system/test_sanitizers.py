@@ -64,6 +64,8 @@ CHOICE = {("gcc_asan", way) for way in WAYS} | {
     ("gcc_tsan", "roce"), ("gcc_tsan", "sockets_on"), ("clang_tsan", "run"), ("clang_tsan", "sockets_auto"), ("clang_msan", "roce"),
     ("clang_msan", "sockets_on"), ("gcc_lsan", "run"), ("clang_lsan", "device_files"), ("valgrind", "device_files")}
 TABLE = [(build, way) for build in BUILDS if build != "plain" for way in WAYS if WHOLE or (build, way) in CHOICE]
+# Threads that take connections at the same time: what orders them meets a report once in eight runs where it is missing.
+TURNS = {("gcc_tsan", "sockets_on"): 30}
 OPTIONS = {f"{name}_OPTIONS": f"exitcode={ERROR}:print_stacktrace=1" for name in ("ASAN", "UBSAN", "TSAN", "LSAN")}
 OPTIONS["MSAN_OPTIONS"] = f"exit_code={ERROR}"
 
@@ -164,7 +166,8 @@ def assert_found(end, fault, build):
 
 @pytest.mark.parametrize("build, way", TABLE)
 def test_no_report_without_a_fault(compiled, build, way):
-    assert_right(start(compiled, build, way, "right"))
+    for _ in range(TURNS.get((build, way), 1)):
+        assert_right(start(compiled, build, way, "right"))
 
 
 @pytest.mark.parametrize("build, way", TABLE)

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/tsan.h"
 #include "xsock/base/libc.h"
 #include "xsock/process/fdtab.h"
 #include "xsock/process/proxy.h"
@@ -62,11 +63,13 @@ static struct aw_slot *slot_at(unsigned number)
 	if (!chunk) {
 		chunk = map_part(arena_fd, aw_arena_slot_at(number - number % CHUNK_SLOTS),
 				 chunk_size());
+		aw_tsan_release(place);
 		if (chunk && !atomic_compare_exchange_strong(place, &there, chunk)) {
 			munmap(chunk, chunk_size());
 			chunk = there;
 		}
 	}
+	aw_tsan_acquire(place);
 	return chunk ? (struct aw_slot *)(chunk + number % CHUNK_SLOTS * aw_arena_slot_size())
 		     : NULL;
 }
@@ -228,6 +231,7 @@ static struct aw_slot *take_free(uint64_t ino)
 		    atomic_compare_exchange_strong(
 			    &entry->word, &word, word + AW_ENTRY_GENERATION + AW_ENTRY_FRESH + 1)) {
 			atomic_store(&arena->next, number);
+			aw_tsan_acquire(entry);
 			return slot_init(number, ino);
 		}
 	}
@@ -356,6 +360,7 @@ void aw_arena_hold(struct aw_slot *slot)
 
 void aw_arena_unshare(struct aw_slot *slot)
 {
+	aw_tsan_release(entry_of(slot));
 	aw_table_unshare(arena, aw_arena_number(slot), slot, 1);
 }
 
@@ -407,6 +412,7 @@ bool aw_arena_leave_to_others(struct aw_slot *slot)
 	do {
 		if ((word & AW_ENTRY_HOLDERS) <= 1)
 			return false;
+		aw_tsan_release(entry);
 	} while (!atomic_compare_exchange_weak(&entry->word, &word, word - 1));
 	if (give_up_claim(aw_arena_number(slot)))
 		aw_record_leave_keys(ids);

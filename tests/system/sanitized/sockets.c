@@ -21,14 +21,16 @@
 	} while (0)
 
 enum {
-	CLIENTS = 3,
-	ROUNDS = 100,
+	CLIENTS = 8,
+	TURNS = 4, /* connections of a client, one after the other */
+	ROUNDS = 20,
 	MESSAGE = 3000,
 	ROOM = 65536
 };
 
 static struct sockaddr_in address = { .sin_family = AF_INET };
 static int listener, gate[2];
+static pthread_barrier_t begin; /* so that clients take connections at the same time */
 
 /* Sends back what one connection brings. False: it has ended. */
 static bool serve(int fd)
@@ -54,7 +56,7 @@ static void *run_server(void *arg)
 
 	EXPECT(set >= 0 && epoll_ctl(set, EPOLL_CTL_ADD, listener, &event) == 0);
 	EXPECT(write(gate[1], "x", 1) == 1);
-	while (ended < CLIENTS) {
+	while (ended < CLIENTS * TURNS + 1) {
 		EXPECT(epoll_wait(set, &event, 1, -1) == 1);
 		if (event.data.fd == listener) {
 			event.data.fd = accept(listener, NULL, NULL);
@@ -87,9 +89,8 @@ static int connect_client(void)
 	return fd;
 }
 
-static void *run_client(void *arg)
+static void exchange(char *out, char *in)
 {
-	char *out = malloc(MESSAGE), *in = malloc(MESSAGE);
 	int fd = connect_client();
 
 	for (int round = 0; round < ROUNDS; round++) {
@@ -99,6 +100,15 @@ static void *run_client(void *arg)
 		EXPECT(!memcmp(out, in, MESSAGE));
 	}
 	close(fd);
+}
+
+static void *run_client(void *arg)
+{
+	char *out = malloc(MESSAGE), *in = malloc(MESSAGE);
+
+	pthread_barrier_wait(&begin);
+	for (int turn = 0; turn < TURNS; turn++)
+		exchange(out, in);
 	free(out);
 	free(in);
 	return arg;
@@ -147,7 +157,7 @@ static void run_last(const char *word, bool is_pair)
 
 int main(int argc, char **argv)
 {
-	pthread_t server, clients[CLIENTS - 1];
+	pthread_t server, clients[CLIENTS];
 	socklen_t len = sizeof(address);
 	char byte;
 
@@ -157,11 +167,12 @@ int main(int argc, char **argv)
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	EXPECT(bind(listener, (struct sockaddr *)&address, len) == 0 && listen(listener, 8) == 0);
 	EXPECT(getsockname(listener, (struct sockaddr *)&address, &len) == 0);
+	EXPECT(pthread_barrier_init(&begin, NULL, CLIENTS) == 0);
 	EXPECT(pipe(gate) == 0 && pthread_create(&server, NULL, run_server, NULL) == 0);
 	EXPECT(read(gate[0], &byte, 1) == 1);
-	for (int i = 0; i < CLIENTS - 1; i++)
+	for (int i = 0; i < CLIENTS; i++)
 		EXPECT(pthread_create(&clients[i], NULL, run_client, NULL) == 0);
-	for (int i = 0; i < CLIENTS - 1; i++)
+	for (int i = 0; i < CLIENTS; i++)
 		EXPECT(pthread_join(clients[i], NULL) == 0);
 	run_last(argv[1], argc > 2);
 	EXPECT(pthread_join(server, NULL) == 0);
