@@ -4,6 +4,7 @@ and how they end. opcodes (opcodes.c) verifies every octet itself; the log says 
 
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -11,9 +12,10 @@ import subprocess
 import pytest
 
 import conftest
-from certificates import ADDRESSES, Authority, words
+from certificates import ADDRESSES, Authority, variables, words
 
 ANYWARP = conftest.BUILD / "bin" / "anywarp"
+WITH_NET = pathlib.Path(__file__).resolve().parent.parent / "lib" / "with-net"
 OPCODES = conftest.BUILD / "tests" / "opcodes"
 SIZES = "1,2,3,13,508,509,4000,16372,16373,65536,300001,3000001"
 SECONDS_MAX = conftest.program.SECONDS_MAX
@@ -98,6 +100,15 @@ def test_memory_behind_an_offer_of_tls(run, files):
 def test_a_device_that_varies(run, files):
     for output in run(*[settings(files, "on", "ANYWARP_VARY=7")] * 2, f"-n 2 -S {SIZES}"):
         assert paths(output) == MEMORY
+
+
+@pytest.mark.skipif(conftest.SANITIZER == "thread", reason="the child starts threads, which the thread sanitizer does not allow behind a fork")
+def test_the_child_of_a_fork_leaves_it_to_its_parent(files):
+    """tests/cm/test_fork.c, with both ends in one process: a child neither disturbs a connection of its parent's nor keeps its memory."""
+    env = {**os.environ, **variables(files), "ANYWARP_HOST_PATH": "on", "ANYWARP_LOG": "info"}
+    done = subprocess.run([str(WITH_NET), str(conftest.BUILD / "tests" / "cm_fork")], env=env, capture_output=True, text=True,
+                          timeout=SECONDS_MAX, check=False)
+    assert done.returncode == 0 and " path tls+memory\n" in done.stderr, done.stdout + done.stderr
 
 
 # --- where they stay

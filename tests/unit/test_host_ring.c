@@ -13,10 +13,12 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -378,6 +380,41 @@ static void host_is_one__addresses(void **state)
 	assert_false(is_one("192.0.2.1", "2001:db8::1"));
 }
 
+static bool is_offered(int fd)
+{
+	char path[32], link[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, link, sizeof(link) - 1) > 0 && strstr(link, "memfd:anywarp-host");
+}
+
+static void host_ring__offer_and_memory_stay_with_the_parent(void **state)
+{
+	struct scene *s = *state;
+	int fd = (int)get_be32(s->hello + 4), status;
+	struct aw_host_ring *peer;
+
+	aw_duplex_tx(&s->ring->duplex)[0] = 5;
+	aw_host_ring_fork_prepare();
+	pid_t child = fork();
+
+	if (child == 0) {
+		aw_host_ring_fork_child();
+		bool gave_up = !is_offered(fd) && aw_duplex_tx(&s->ring->duplex)[0] == 0;
+
+		aw_duplex_tx(&s->ring->duplex)[0] = 6;
+		aw_host_ring_free(s->ring);
+		_exit(!gave_up);
+	}
+	aw_host_ring_fork_parent();
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_true(is_offered(fd));
+	peer = join_peer(s);
+	assert_int_equal(aw_duplex_rx(&peer->duplex)[0], 5);
+	aw_host_ring_free(peer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -400,6 +437,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(host_ring_open__a_memfd_with_a_lease, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(host_ring__offer_and_memory_stay_with_the_parent,
+						setup, teardown),
 		cmocka_unit_test(memfd_is_one__no_other_file),
 		cmocka_unit_test(host_is_one__addresses),
 	};

@@ -5,6 +5,7 @@
 
 #include "net/base/io_now.h"
 #include "net/mem/memfd.h"
+#include "ring/lock.h"
 #include "wire/octets.h"
 
 #include <errno.h>
@@ -43,6 +44,10 @@ struct control {
 };
 
 static _Atomic uint32_t rings; /* of this process */
+
+/* Held while memory is mapped or unmapped. A thread takes it last. */
+static aw_mutex mapped_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, aw_host_ring) mapped AW_GUARDED_BY(mapped_lock) = LIST_HEAD_INITIALIZER(mapped);
 
 static size_t page_size(void)
 {
@@ -121,7 +126,8 @@ static void *map_parts(int fd, size_t len)
 	return NULL;
 }
 
-static struct aw_host_ring *map(int fd)
+/* offers: fd stays open until the initiator's verdict. */
+static struct aw_host_ring *map(int fd, bool offers)
 {
 	struct aw_host_ring *ring = calloc(1, sizeof(*ring));
 
@@ -129,11 +135,26 @@ static struct aw_host_ring *map(int fd)
 		return NULL;
 	ring->bells = (struct aw_bells){ -1, -1 };
 	ring->len = page_size() + 4 * (size_t)AW_HOST_RING_BYTES;
+	aw_lock(&mapped_lock);
 	ring->base = map_parts(fd, ring->len);
+	if (ring->base) {
+		ring->memfd = offers ? aw_memfd_keep(fd) : 0;
+		LIST_INSERT_HEAD(&mapped, ring, entry);
+	}
+	aw_unlock(&mapped_lock);
 	if (ring->base)
 		return ring;
 	free(ring);
 	return NULL;
+}
+
+static void unmap(struct aw_host_ring *ring)
+{
+	aw_lock(&mapped_lock);
+	LIST_REMOVE(ring, entry);
+	munmap(ring->base, ring->len);
+	aw_unlock(&mapped_lock);
+	free(ring);
 }
 
 /* In a time that does not tell where they differ. */
@@ -175,7 +196,7 @@ struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause)
 		return NULL;
 	*cause = "no sealed memory to be had";
 	fd = aw_memfd_make(NAME, file_size());
-	ring = fd >= 0 && getentropy(secrets, sizeof(secrets)) == 0 ? map(fd) : NULL;
+	ring = fd >= 0 && getentropy(secrets, sizeof(secrets)) == 0 ? map(fd, true) : NULL;
 	if (!ring) {
 		if (fd >= 0)
 			aw_close_now(fd);
@@ -192,7 +213,6 @@ struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause)
 	put_be32(hello + HELLO_PID, (uint32_t)getpid());
 	put_be32(hello + HELLO_FD, (uint32_t)fd);
 	memcpy(hello + HELLO_SECRET, control->hello_secret, AW_HOST_SECRET_LEN);
-	ring->memfd = aw_memfd_keep(fd);
 	return ring;
 }
 
@@ -258,13 +278,12 @@ struct aw_host_ring *aw_host_ring_open(const uint8_t *hello, uint8_t *verdict, c
 
 	if (fd >= 0) {
 		*cause = "no room to map the peer's memory";
-		ring = map(fd);
+		ring = map(fd, false);
 		aw_close_now(fd);
 	}
 	if (ring && !is_peers(ring, hello, verdict)) {
 		*cause = "the peer's memory is not the one it means";
-		munmap(ring->base, ring->len);
-		free(ring);
+		unmap(ring);
 		ring = NULL;
 	}
 	if (ring)
@@ -278,12 +297,33 @@ void aw_host_ring_free(struct aw_host_ring *ring)
 {
 	if (!ring)
 		return;
-	if (ring->memfd)
-		aw_memfd_close(ring->memfd);
+	aw_memfd_close(ring->memfd);
 	aw_bells_close(&ring->bells);
-	munmap(ring->base, ring->len);
-	free(ring);
+	unmap(ring);
 	atomic_fetch_sub(&rings, 1);
+}
+
+void aw_host_ring_fork_prepare(void) AW_ACQUIRE(mapped_lock)
+{
+	aw_lock(&mapped_lock);
+}
+
+void aw_host_ring_fork_parent(void) AW_RELEASE(mapped_lock)
+{
+	aw_unlock(&mapped_lock);
+}
+
+void aw_host_ring_fork_child(void) AW_RELEASE(mapped_lock)
+{
+	struct aw_host_ring *ring;
+
+	LIST_FOREACH(ring, &mapped, entry)
+	{
+		(void)mmap(ring->base, ring->len, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		aw_memfd_close(ring->memfd);
+	}
+	aw_unlock(&mapped_lock);
 }
 
 static unsigned int side_of(const struct aw_host_ring *ring)

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #define AW_HOST_SECRET_LEN 16
 #define AW_HOST_HELLO_LEN \
@@ -34,6 +35,7 @@
 struct sockaddr;
 
 struct aw_host_ring {
+	LIST_ENTRY(aw_host_ring) entry; /* of the process's rings */
 	struct aw_duplex duplex;
 	void *base;
 	size_t len;
@@ -92,6 +94,14 @@ void aw_host_ring_tell_bells(struct aw_host_ring *ring);
 
 /* Wakes the peer by its pipe. False: it does not listen to one, or there is none. */
 bool aw_host_ring_ring(struct aw_host_ring *ring) AW_MUST_USE;
+
+/*
+ * Around a fork. The child gives up its share of the memory, which else would stay for as long as the child runs: zeros of its own take the
+ * place, so that an inherited ring can still be freed.
+ */
+void aw_host_ring_fork_prepare(void);
+void aw_host_ring_fork_parent(void);
+void aw_host_ring_fork_child(void);
 
 enum aw_host_verdict {
 	AW_HOST_TCP,

@@ -17,7 +17,7 @@ uint32_t aw_memfds_places(void);
 /* Takes the memfd over, and closes the oldest where there would be too many. Returns its name here, which is not 0. */
 uint64_t aw_memfd_keep(int fd);
 
-/* Closes the memfd of that name unless that is done. */
+/* Closes the memfd of that name, unless that is done or the name is 0. */
 void aw_memfd_close(uint64_t name);
 
 #endif

@@ -5,6 +5,7 @@
 #include "net/mem/pool.h"
 #include "net/qp/capture.h"
 #include "net/qp/deferral.h"
+#include "net/qp/host_ring.h"
 #include "net/qp/serving.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/table.h"
@@ -22,10 +23,12 @@ static void fork_prepare(void) AW_ACQUIRE(qps->lock, aw_serving_list_lock)
 	aw_serving_fork_prepare();
 	aw_pool_fork_prepare();
 	aw_capture_fork_prepare();
+	aw_host_ring_fork_prepare();
 }
 
 static void fork_parent(void) AW_RELEASE(qps->lock, aw_serving_list_lock)
 {
+	aw_host_ring_fork_parent();
 	aw_capture_fork_parent();
 	aw_pool_fork_done();
 	aw_serving_fork_parent();
@@ -56,6 +59,7 @@ static void leave_streams(void)
 
 static void fork_child(void) AW_RELEASE(qps->lock, aw_serving_list_lock)
 {
+	aw_host_ring_fork_child();
 	aw_capture_fork_child();
 	aw_pool_fork_done();
 	aw_serving_fork_child();
