@@ -238,23 +238,39 @@ def test_a_server_without_tls(ends, files, answer):  # noqa: F811
     assert "failed EPROTO" in client.output(), client.report()
 
 
-def test_a_write_tells_of_a_refusal(ends, files):  # noqa: F811
-    """Behind it the connection has ended, as TCP's behind an error."""
+WRITES = {
+    "send": "sock.send(secret)",
+    "sendfile": "os.sendfile(sock.fileno(), file, 0, len(secret))",
+    "pwritev2": "os.pwritev(sock.fileno(), [secret], -1)",
+    "splice": "os.splice(pipe[0], sock.fileno(), len(secret))",
+}
+
+
+@pytest.mark.parametrize("call, behind", [*((call, "failed EPIPE\nsignals 1\n") for call in WRITES.values()),
+                                          ("os.splice(sock.fileno(), pipe[1], 9)", "got 0\nsignals 0\n")], ids=[*WRITES, "splice_from"])
+def test_a_call_tells_of_a_refusal(ends, files, call, behind):  # noqa: F811
+    """Behind it the connection has ended, as TCP's behind an error: SIGPIPE comes with EPIPE alone."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        client = ends(HEAD + """
-import select
+        client = ends(HEAD + f"""
+import select, signal
+signals = []
+signal.signal(signal.SIGPIPE, lambda *_: signals.append(1))
+pipe, file = os.pipe(), os.memfd_create("file")
+os.write(pipe[1], 2 * secret)
+os.write(file, secret)
 with socket.create_connection(("127.0.0.1", port)) as sock:
     poller = select.poll()
     poller.register(sock, select.POLLIN)
     poller.poll()
     for _ in range(2):
-        told(lambda: sock.send(secret))
+        told(lambda: {call})
+print("signals", len(signals))
 """, listener.getsockname()[1], files=files, rules=PLAIN)
         with listener.accept()[0] as conn:
             conn.sendall(b"220 ready\r\n")
             end_well(client)
     client.wait_output("the peer speaks no tls")
-    assert "failed EPROTO\nfailed EPIPE\n" in client.output(), client.report()
+    assert f"failed EPROTO\n{behind}" in client.output(), client.report()
 
 
 # --- two ends of anywarp's

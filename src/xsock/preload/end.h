@@ -48,8 +48,8 @@ static inline ssize_t aw_end_of_write(int fd, ssize_t sent, size_t len, int flag
 }
 
 /*
- * Returns written, the result of write(2), which the wrapper calls in a sandbox, since that may allow no other call. If SIGPIPE ends the program and the thread still runs,
- * the kernel has not sent the signal.
+ * Returns written, the result of a call that takes no MSG_NOSIGNAL, such as the write(2) of a sandbox, which may allow no other call. If
+ * SIGPIPE ends the program and the thread still runs, the kernel has not sent the signal.
  */
 static inline ssize_t aw_end_of_plain_write(int fd, ssize_t written)
 {
@@ -62,5 +62,17 @@ static inline ssize_t aw_end_of_plain_write(int fd, ssize_t written)
 	errno = EPIPE;
 	return written;
 }
+
+/*
+ * Around any other such call that writes to fd: sendfile(2), splice(2), pwritev2(2). Of a connection that the proxy process has refused
+ * finish returns -1 with its errno, as aw_end_of_write does, and without SIGPIPE. Else it returns written.
+ */
+struct aw_end_call {
+	bool holds_signal; /* fd is bridged and no pair */
+	bool was_pending;
+	sigset_t before;
+};
+void aw_end_begin(int fd, struct aw_end_call *call);
+ssize_t aw_end_finish(int fd, const struct aw_end_call *call, ssize_t written);
 
 #endif

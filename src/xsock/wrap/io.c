@@ -127,6 +127,7 @@ AW_WRAPPER ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t off
 AW_WRAPPER ssize_t pwritev64v2(int fd, const struct iovec *iov, int count, off64_t offset,
 			       int flags)
 {
+	struct aw_end_call call;
 	ssize_t sent;
 
 	if (flags & ~RWF_KNOWN && aw_fdtab_is_special(fd))
@@ -134,7 +135,8 @@ AW_WRAPPER ssize_t pwritev64v2(int fd, const struct iovec *iov, int count, off64
 	if (offset == -1 && aw_io_is_carried(fd) &&
 	    aw_io_transmit(fd, iov, count, msg_flags(flags), &sent))
 		return sent;
-	return aw_end_of_plain_write(fd, aw_libc()->pwritev64v2(fd, iov, count, offset, flags));
+	aw_end_begin(fd, &call);
+	return aw_end_finish(fd, &call, aw_libc()->pwritev64v2(fd, iov, count, offset, flags));
 }
 
 AW_WRAPPER ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
@@ -145,12 +147,15 @@ AW_WRAPPER ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t of
 AW_WRAPPER ssize_t sendfile(int out, int in, off_t *offset, size_t count)
 {
 	off64_t at; /* off_t is shorter on a machine of 32 bits */
+	struct aw_end_call call;
 	ssize_t sent;
 
 	if (aw_first_io(out, AW_FIRST_WRITE, false))
 		return -1;
-	if (!aw_framed_slot(out))
-		return aw_libc()->sendfile(out, in, offset, count);
+	if (!aw_framed_slot(out)) {
+		aw_end_begin(out, &call);
+		return aw_end_finish(out, &call, aw_libc()->sendfile(out, in, offset, count));
+	}
 	at = offset ? *offset : 0;
 	sent = aw_framed_sendfile(out, in, offset ? &at : NULL, count);
 	if (offset)
@@ -160,18 +165,23 @@ AW_WRAPPER ssize_t sendfile(int out, int in, off_t *offset, size_t count)
 
 AW_WRAPPER ssize_t sendfile64(int out, int in, off64_t *offset, size_t count)
 {
+	struct aw_end_call call;
+
 	if (aw_first_io(out, AW_FIRST_WRITE, false))
 		return -1;
 	if (aw_framed_slot(out))
 		return aw_framed_sendfile(out, in, offset, count);
-	return aw_libc()->sendfile64(out, in, offset, count);
+	aw_end_begin(out, &call);
+	return aw_end_finish(out, &call, aw_libc()->sendfile64(out, in, offset, count));
 }
 
 AW_WRAPPER ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t count,
 			  unsigned flags)
 {
 	const off64_t *pipes_offset;
+	struct aw_end_call call;
 	bool from_record;
+	ssize_t moved;
 
 	if (!count) /* the kernel looks at no fd */
 		return aw_libc()->splice(in, in_offset, out, out_offset, count, flags);
@@ -189,7 +199,9 @@ AW_WRAPPER ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offs
 				: EINVAL);
 	}
 	aw_extended_watch_bridged(in);
-	return aw_libc()->splice(in, in_offset, out, out_offset, count, flags);
+	aw_end_begin(out, &call);
+	moved = aw_libc()->splice(in, in_offset, out, out_offset, count, flags);
+	return aw_end_of_read(in, aw_end_finish(out, &call, moved), count);
 }
 
 /* stdio reads and writes inside libc, without a wrapper: bridges fd. */
