@@ -4,6 +4,7 @@
 
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/time.h>
@@ -181,6 +182,38 @@ static void rsetsockopt__timeout_beside_a_receiver(void **state)
 	rs_close(&ends);
 }
 
+/* Until the rsocket is closed. Returns NULL when it ended so. */
+static void *set_linger(void *arg)
+{
+	const struct linger resets = { .l_onoff = 1 };
+	const struct setter *setter = arg;
+
+	while (rsetsockopt(setter->fd, SOL_SOCKET, SO_LINGER, &resets, sizeof(resets)) == 0)
+		;
+	return (void *)(uintptr_t)(errno != EBADF);
+}
+
+static void rclose__beside_a_thread_that_sets_linger(void **state)
+{
+	struct rs_ends ends;
+	pthread_t thread;
+	void *failed;
+
+	(void)state;
+	for (int i = 0; i < 50; i++) {
+		rs_open(&ends);
+		struct setter setter = { .fd = ends.server };
+
+		assert_int_equal(pthread_create(&thread, NULL, set_linger, &setter), 0);
+		sched_yield();
+		assert_int_equal(rclose(ends.server), 0);
+		assert_int_equal(pthread_join(thread, &failed), 0);
+		assert_null(failed);
+		assert_int_equal(rclose(ends.client), 0);
+		assert_int_equal(rclose(ends.listener), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +224,7 @@ int main(void)
 		cmocka_unit_test_setup(rsetsockopt__of_what_is_made, rs_guard),
 		cmocka_unit_test_setup(raccept__inherits_options, rs_guard),
 		cmocka_unit_test_setup(rsetsockopt__timeout_beside_a_receiver, rs_guard),
+		cmocka_unit_test_setup(rclose__beside_a_thread_that_sets_linger, rs_guard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

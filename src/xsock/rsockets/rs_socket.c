@@ -211,7 +211,7 @@ int rshutdown(int socket, int how)
 
 int rclose(int socket)
 {
-	const struct linger *linger;
+	struct linger linger;
 	struct aw_xs_ep *ep;
 	struct aw_rs *rs;
 
@@ -225,16 +225,18 @@ int rclose(int socket)
 
 	/* The threads that are in the rsocket's calls return, and the last one frees it. */
 	ep = aw_rs_ep(rs);
-	linger = &rs->options.linger;
+	pthread_mutex_lock(&rs->lock);
+	linger = rs->options.linger;
+	pthread_mutex_unlock(&rs->lock);
 	atomic_store(&rs->closed, true);
 	if (rs->datagram) {
 		shutdown(rs->fd, SHUT_RDWR);
 	} else if (!ep) {
 		aw_rs_listen_end(rs);
-	} else if (!linger->l_onoff || linger->l_linger) {
+	} else if (!linger.l_onoff || linger.l_linger) {
 		aw_xs_ep_shutdown(ep, SHUT_RDWR);
-		if (linger->l_onoff)
-			aw_xs_ep_drain(ep, (int64_t)linger->l_linger * 1000000000);
+		if (linger.l_onoff)
+			aw_xs_ep_drain(ep, (int64_t)linger.l_linger * 1000000000);
 	} else {
 		/* The last thread to leave resets the connection. */
 		aw_xs_ep_interrupt(ep, true);
