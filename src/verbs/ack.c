@@ -6,6 +6,7 @@
 
 #include "base/tsan.h"
 #include "ring/lock.h"
+#include "verbs/context.h"
 
 #define AWAITED 0x80000000u
 
@@ -34,8 +35,10 @@ void vb_ack_add(struct vb_ack ack, uint32_t count)
 }
 
 /* The shift leaves the bit out of the difference. */
-void vb_ack_wait(struct vb_ack ack, uint32_t taken)
+void vb_ack_wait(struct ibv_context *context, struct vb_ack ack, uint32_t taken)
 {
+	if (vb_context_is_inherited(context))
+		return;
 	aw_lock(ack.mutex);
 	uint32_t now = __atomic_fetch_or(ack.completed, AWAITED, __ATOMIC_ACQUIRE);
 

@@ -6,6 +6,7 @@
 
 #include "base/thread_safety.h"
 
+#include <infiniband/verbs.h>
 #include <stdint.h>
 
 /* The lock, condition and count that verbs.h puts into the object. */
@@ -17,7 +18,10 @@ struct vb_ack {
 
 void vb_ack_add(struct vb_ack ack, uint32_t count);
 
-/* Returns when at least `taken` events were acknowledged. */
-void vb_ack_wait(struct vb_ack ack, uint32_t taken);
+/*
+ * Returns when at least `taken` events were acknowledged. Returns at once, and takes no lock, in the child of a fork where the object's context is
+ * the parent's: the threads that read events, and may hold the lock, are there.
+ */
+void vb_ack_wait(struct ibv_context *context, struct vb_ack ack, uint32_t taken);
 
 #endif

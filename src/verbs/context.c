@@ -181,7 +181,19 @@ void vb_context_count(struct ibv_context *context, int pds, int mrs, int64_t mr_
 	aw_stat_add64(&stat->device.mr_bytes, (uint64_t)mr_bytes);
 }
 
-static const struct aw_fork_handlers context_fork_handlers = { .lock = &context_lock };
+/* Threads that only the parent has may hold these locks for ever; the child may still destroy the channels and CQs that take them. */
+static void contexts_renew_locks(void) AW_REQUIRES(context_lock)
+{
+	struct vb_context *vb;
+
+	TAILQ_FOREACH(vb, &contexts, entry)
+	{
+		pthread_mutex_init(&vb->verbs.context.mutex, NULL);
+	}
+}
+
+static const struct aw_fork_handlers context_fork_handlers = { .lock = &context_lock,
+							       .child = contexts_renew_locks };
 
 static __attribute__((constructor)) void context_prepare_for_fork(void)
 {

@@ -4,6 +4,7 @@
 #ifndef VERBS_CONTEXT_H
 #define VERBS_CONTEXT_H
 
+#include "net/base/fork.h"
 #include "net/cq/channel.h"
 #include "net/stat/stat.h"
 
@@ -17,7 +18,7 @@
 struct vb_context {
 	struct verbs_context verbs; /* a program's pointer is to the ibv_context at its end */
 	struct aw_channel async;
-	uint32_t generation; /* the engine's when it was opened */
+	uint32_t generation; /* aw_fork_generation() when it was opened */
 	union aw_stat_row *stat; /* its statistics, or NULL */
 	/* the file of cmd_fd, which imports share */
 	dev_t cmd_dev;
@@ -37,6 +38,12 @@ static inline struct vb_context *vb_context_of(struct ibv_context *context)
 		offsetof(struct vb_context, verbs) + offsetof(struct verbs_context, context);
 
 	return (struct vb_context *)((char *)context - offset);
+}
+
+/* True in the child of a fork, for a context that the parent had opened. */
+static inline bool vb_context_is_inherited(struct ibv_context *context)
+{
+	return vb_context_of(context)->generation != aw_fork_generation();
 }
 
 void vb_context_get(struct ibv_context *context);

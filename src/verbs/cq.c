@@ -162,8 +162,8 @@ int ibv_destroy_cq(struct ibv_cq *ibv_cq)
 		aw_channel_forget(cq->aw.channel, &cq->aw.event);
 	aw_channel_forget(cq->aw.async, &cq->aw.async_error);
 	/* Events that the program has read name the CQ until it acknowledges them. */
-	vb_ack_wait(comp, cq->aw.event.taken);
-	vb_ack_wait(async, cq->aw.async_error.taken);
+	vb_ack_wait(context, comp, cq->aw.event.taken);
+	vb_ack_wait(context, async, cq->aw.async_error.taken);
 	aw_cq_fini(&cq->aw);
 	channel_use(ibv_cq->channel, -1);
 	if (cq->parent)

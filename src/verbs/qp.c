@@ -352,7 +352,7 @@ void vb_qp_sources_end(struct vb_qp *qp)
 		aw_channel_forget(async, &qp->source[i]);
 		taken += qp->source[i].taken;
 	}
-	vb_ack_wait(ack, taken);
+	vb_ack_wait(ibv->context, ack, taken);
 }
 
 void vb_qp_event(struct vb_qp *qp, uint32_t events)

@@ -123,7 +123,7 @@ int ibv_destroy_srq(struct ibv_srq *ibv_srq)
 	if (srq->xrc)
 		vb_srq_xrc_leave(srq);
 	aw_channel_forget(srq->aw.async, &srq->aw.limit_event);
-	vb_ack_wait(ack, srq->aw.limit_event.taken);
+	vb_ack_wait(ibv_srq->context, ack, srq->aw.limit_event.taken);
 	aw_srq_fini(&srq->aw);
 	vb_pd_put(ibv_srq->pd);
 	pthread_cond_destroy(&ibv_srq->cond);

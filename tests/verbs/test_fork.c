@@ -29,8 +29,8 @@ static void octet_send(struct pair *p, uint8_t octet)
 	assert_int_equal(p->b.memory[0], octet);
 }
 
-/* Ends the process: 0 when the job was done, something else when an assertion failed. */
-static void child_run(void (*job)(void))
+/* Runs the job in a child. Returns 0 when it was done, something else when an assertion failed. */
+static int child_end(void (*job)(void))
 {
 	pid_t pid = fork();
 	int status;
@@ -42,7 +42,12 @@ static void child_run(void (*job)(void))
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	return status;
+}
+
+static void child_run(void (*job)(void))
+{
+	assert_int_equal(child_end(job), 0);
 }
 
 static struct ibv_context *parents_shared;
@@ -100,6 +105,66 @@ static void context_shared_get__one_for_all_and_another_in_the_child(void **stat
 	assert_ptr_equal(parents_shared, again);
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 	avb_context_shared_put(again);
+}
+
+static struct fixture *inherited;
+static struct pair *inherited_pair;
+
+static void child_destroys(void)
+{
+	void *state = inherited;
+
+	pair_destroy(inherited_pair);
+	assert_int_equal(fixture_teardown(&state), 0);
+}
+
+/* A thread that only the parent has would acknowledge it. */
+static void fork__child_destroys_what_has_an_event_that_the_parent_has_read(void **state)
+{
+	struct ibv_cq *cq;
+	struct pair p;
+	void *arg;
+
+	inherited = *state;
+	inherited_pair = &p;
+	pair_make(&p, inherited, NULL);
+	assert_int_equal(ibv_req_notify_cq(inherited->cq, 0), 0);
+	struct ibv_qp *qp = qp_make(inherited);
+	struct ibv_recv_wr wr = { .wr_id = 1 }, *bad;
+
+	assert_int_equal(qp_move(qp, IBV_QPS_INIT), 0);
+	assert_int_equal(ibv_post_recv(qp, &wr, &bad), 0);
+	assert_int_equal(qp_move(qp, IBV_QPS_ERR), 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_get_cq_event(inherited->channel, &cq, &arg), 0);
+	int status = child_end(child_destroys);
+
+	ibv_ack_cq_events(cq, 1);
+	assert_int_equal(status, 0);
+	octet_send(&p, 2);
+	pair_destroy(&p);
+}
+
+/* As would a thread that asks for a QP's attributes, say, and that only the parent has. */
+static void fork__child_destroys_what_a_thread_of_the_parent_has_locked(void **state)
+{
+	struct pair p;
+
+	inherited = *state;
+	inherited_pair = &p;
+	pair_make(&p, inherited, NULL);
+	pthread_mutex_t *const locks[] = { &p.a.qp->mutex, &inherited->cq->mutex,
+					   &inherited->context->mutex };
+
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(pthread_mutex_lock(locks[i]), 0);
+	int status = child_end(child_destroys);
+
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(pthread_mutex_unlock(locks[i]), 0);
+	assert_int_equal(status, 0);
+	octet_send(&p, 2);
+	pair_destroy(&p);
 }
 
 static struct ibv_device *some_device;
@@ -175,6 +240,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(fork__child_connects_while_the_parent_goes_on),
+		WITH(fork__child_destroys_what_has_an_event_that_the_parent_has_read),
+		WITH(fork__child_destroys_what_a_thread_of_the_parent_has_locked),
 		cmocka_unit_test(fork__in_a_signal_handler_that_has_interrupted_the_library),
 		cmocka_unit_test(context_shared_get__one_for_all_and_another_in_the_child),
 	};
