@@ -5,8 +5,8 @@
 #include "../lib/gone.h"
 #include "../lib/memory_scan.h"
 #include "../lib/tcp.h"
+#include "../lib/tls_ends.h"
 #include "../lib/tls_files.h"
-#include "../lib/tls_link.h"
 #include "../lib/uqp_pair.h"
 #include "net/base/bounds.h"
 #include "net/mem/fault.h"
@@ -33,7 +33,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STEPS_MAX 1000000 /* of a handshake, whose ends turn by turn look at their sockets */
 #define GONE_OCTETS (1u << 18)
 #define WHOLE 60000u /* of a message in front of the one whose memory is gone */
 #define PAGE 4096u
@@ -44,18 +43,10 @@
 /* fds and sessions: of the end that connects, and of the one that accepts. */
 static void connect_ends(int fd[2], struct aw_tls *tls[2])
 {
-	enum aw_tls_io io[2] = { AW_TLS_MORE, AW_TLS_MORE };
-
 	tcp_pair(fd);
 	for (int i = 0; i < 2; i++)
 		tcp_unblock(fd[i]);
-	tls_link_make_ends(fd, 0, NULL, tls);
-	for (int step = 0; step < STEPS_MAX && (io[0] == AW_TLS_MORE || io[1] == AW_TLS_MORE);
-	     step++)
-		if (io[step % 2] == AW_TLS_MORE)
-			io[step % 2] = aw_tls_handshake(tls[step % 2]);
-	assert_int_equal(io[0], AW_TLS_DONE);
-	assert_int_equal(io[1], AW_TLS_DONE);
+	tls_shake_hands(fd, tls);
 }
 
 /* Without CRCs, as under TLS they are: payload of more than a few bytes stays in the program's memory. */
