@@ -336,8 +336,8 @@ bool aw_carrier_is_steady(struct aw_uqp *qp)
 {
 	const struct aw_host_ring *ring = qp->ring;
 
-	return !qp->in->is_socket && !qp->out->is_socket && !ring->gone && !ring->more &&
-	       !ring->duplex.broken && (ring->bells.own < 0 || qp->bell_watch) &&
+	return !qp->in->is_socket && !qp->out->is_socket && !ring->more && !ring->duplex.broken &&
+	       (ring->bells.own < 0 || qp->bell_watch) &&
 	       (aw_serving_is_polled(&qp->serving) || awaits_bells(qp));
 }
 

@@ -186,12 +186,11 @@ static void look_at(uint32_t handle, struct look_result *found)
 	aw_lock(&qp->lock);
 	const struct aw_watched_seen before = aw_watched_see(qp);
 	uint32_t armed = aw_serving_armed(qp), raised = aw_cq_pushes_of_thread().events;
-	bool open = qp->fd >= 0 && !qp->core.peer_closed;
 
 	if (qp->fd >= 0)
 		aw_uqp_serve(qp);
 	const struct aw_watched_seen now = aw_watched_see(qp);
-	bool moved = (open && (qp->fd < 0 || qp->core.peer_closed)) || now.moved != before.moved;
+	bool moved = aw_watched_have_moved(&before, &now);
 	bool silent = aw_cq_pushes_of_thread().events == raised;
 
 	if (moved && armed == 0)

@@ -34,12 +34,11 @@ static void serve(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	}
 	const struct aw_watched_seen before = aw_watched_see(qp);
 	uint32_t raised = aw_cq_pushes_of_thread().events;
-	bool open = !qp->core.peer_closed;
 
 	aw_watched_moves(qp);
 	aw_uqp_serve(qp);
 	const struct aw_watched_seen now = aw_watched_see(qp);
-	bool moved = (open && (qp->fd < 0 || qp->core.peer_closed)) || now.moved != before.moved;
+	bool moved = aw_watched_have_moved(&before, &now);
 
 	if ((moved || now.bells != before.bells) && aw_cq_pushes_of_thread().events == raised &&
 	    aw_watched_wake(qp, channel) && moved)

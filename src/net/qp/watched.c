@@ -12,7 +12,13 @@ struct aw_watched_seen aw_watched_see(const struct aw_uqp *qp)
 	return (struct aw_watched_seen){
 		.moved = qp->core.rx_pos + qp->core.sent_pos + (qp->stage ? qp->stage->len : 0),
 		.bells = (qp->ring ? qp->ring->wakes : 0) + (qp->tls ? aw_tls_heard(qp->tls) : 0),
+		.over = qp->fd < 0 || qp->core.peer_closed,
 	};
+}
+
+bool aw_watched_have_moved(const struct aw_watched_seen *before, const struct aw_watched_seen *now)
+{
+	return now->moved != before->moved || (now->over && !before->over);
 }
 
 bool aw_watched_wake(const struct aw_uqp *qp, const struct aw_channel *channel)

@@ -7,14 +7,18 @@
 
 #include "net/qp/uqp.h"
 
-/* Grows with all that makes the fds of watchers ready. A bell may come when another thread has taken its bytes. */
+/* Changes with all that makes the fds of watchers ready. A bell may come when another thread has taken its bytes. */
 struct aw_watched_seen {
 	uint64_t moved; /* bytes that came, be they part of an FPDU, and that waited for room */
 	uint64_t
 		bells; /* and, under TLS, reads, since what they gave may be no more than a part of a record, or a ticket */
+	bool over; /* the peer's end has come, or this end has no stream */
 };
 
 struct aw_watched_seen aw_watched_see(const struct aw_uqp *qp) AW_REQUIRES(qp->lock);
+
+/* True where bytes, room or the end have come between the two. */
+bool aw_watched_have_moved(const struct aw_watched_seen *before, const struct aw_watched_seen *now);
 
 /* True with an event of an armed CQ of the channel, for no completion: no program can tell it from one whose completion it has polled already. */
 bool aw_watched_wake(const struct aw_uqp *qp, const struct aw_channel *channel);
