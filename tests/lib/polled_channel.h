@@ -3,10 +3,12 @@
 #ifndef TESTS_LIB_POLLED_CHANNEL_H
 #define TESTS_LIB_POLLED_CHANNEL_H
 
+#include "base/clock.h"
 #include "net/qp/channel_wait.h"
 #include "net/qp/cq_poll.h"
 #include "uqp_pair.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,6 +113,31 @@ static void talk(struct pair *p)
 	take();
 	assert_int_equal(aw_cq_poll(cq, &entry, 1), 1);
 	end_wait_cqe(&p->a);
+}
+
+/* Messages come until the QPs are left to the program, and the progress thread moves nothing from then on. */
+static inline void until_all_watched(struct pair *const pairs[], uint32_t count)
+{
+	uint64_t start = aw_now_ns();
+
+	assert_int_equal(fcntl(ch.fd, F_SETFL, O_NONBLOCK), 0);
+	for (;;) {
+		for (uint32_t i = 0; i < count; i++)
+			talk(pairs[i]);
+		pair_stop_progress();
+		if (ch.watched == count)
+			return;
+		pair_start_progress();
+		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
+	}
+}
+
+static inline void until_watched(struct pair *p)
+{
+	struct pair *const pairs[] = { p };
+
+	until_all_watched(pairs, 1);
+	assert_true(uqp_is_away(p->b.qp, &ch));
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

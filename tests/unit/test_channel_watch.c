@@ -9,6 +9,7 @@
 #include "../lib/until.h"
 #include "base/clock.h"
 #include "net/qp/serving.h"
+#include "net/qp/uqp_sock.h"
 #include "ring/lock.h"
 
 #include <errno.h>
@@ -90,31 +91,6 @@ int __wrap_aw_channel_watch(int set, int fd, uint32_t handle, uint32_t events)
 			sched_yield();
 	}
 	return err;
-}
-
-/* Messages come until the QPs are left to the program, and the progress thread moves nothing from then on. */
-static void until_all_watched(struct pair *const pairs[], uint32_t count)
-{
-	uint64_t start = aw_now_ns();
-
-	assert_int_equal(fcntl(ch.fd, F_SETFL, O_NONBLOCK), 0);
-	for (;;) {
-		for (uint32_t i = 0; i < count; i++)
-			talk(pairs[i]);
-		pair_stop_progress();
-		if (ch.watched == count)
-			return;
-		pair_start_progress();
-		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
-	}
-}
-
-static void until_watched(struct pair *p)
-{
-	struct pair *const pairs[] = { p };
-
-	until_all_watched(pairs, 1);
-	assert_true(uqp_is_away(p->b.qp, &ch));
 }
 
 static void channel_watch__the_program_receives(void **state)
@@ -297,6 +273,36 @@ static void channel_watch__an_event_for_what_a_poll_took(void **state)
 		talk(p);
 	}
 	assert_int_equal(ch.watched, 1);
+}
+
+/* Likewise, but it came without a bell as the QP fell asleep, so that its socket's room has woken the program. */
+static void channel_watch__an_event_for_room_behind_which_a_poll_took(void **state)
+{
+	struct pair *p = *state;
+	struct aw_uqp *qp = p->b.qp;
+	struct aw_cq_entry entry;
+	void *object;
+	int kind;
+
+	if (!end_is_in_memory(&p->b, true))
+		return;
+	until_watched(p);
+	post_receive(p);
+	aw_lock(&qp->lock);
+	aw_duplex_wake(&qp->ring->duplex);
+	aw_unlock(&qp->lock);
+	end_post(&p->a, AW_OP_SEND, &p->b, 4);
+	end_wait_cqe(&p->a);
+	aw_lock(&qp->lock);
+	qp->ring->drained = true;
+	aw_uqp_push(qp);
+	aw_uqp_unlock(qp);
+	assert_true(is_readable(0));
+	while (aw_cq_poll(&p->b.cq, &entry, 1) == 0)
+		;
+	aw_cq_arm(&p->b.cq, AW_ARM_NEXT);
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), 0);
+	assert_int_equal(aw_channel_await(&ch, &object, &kind), EAGAIN);
 }
 
 /* A part of an FPDU has made the fd readable, but the progress thread's tick takes it before the program comes. */
@@ -576,6 +582,7 @@ int main(void)
 		CASE(channel_watch__an_event_for_a_part),
 		CASE(channel_watch__a_bell_takes_nothing_back),
 		CASE(channel_watch__an_event_for_what_a_poll_took),
+		CASE(channel_watch__an_event_for_room_behind_which_a_poll_took),
 		CASE(channel_watch__an_event_for_what_a_tick_took),
 		CASE(channel_watch__an_event_for_what_was_taken_back),
 		CASE(channel_watch__an_event_for_what_a_tick_is_taking),

@@ -319,7 +319,7 @@ static uint32_t listens_for(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 		ring->more = aw_carrier_has_news(qp);
 		ring->drained = false;
 	}
-	ring->asked = ring->more;
+	ring->asked |= ring->more;
 	return ring->more || may_send(qp) ? events | EPOLLOUT : events;
 }
 

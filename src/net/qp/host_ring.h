@@ -56,7 +56,7 @@ struct aw_host_ring {
 	bool more;
 	bool closed_seen;
 	uint64_t looked; /* the position in the peer's bytes that the last turn saw */
-	bool asked; /* the socket's room is to bring that turn */
+	bool asked; /* the socket's room is to bring that turn, or has woken the program for one that a poll has taken */
 	uint64_t wakes; /* bells read, and turns brought by the socket's room */
 };
 
