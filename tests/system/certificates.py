@@ -6,6 +6,7 @@ import subprocess
 
 Files = collections.namedtuple("Files", "cert key ca")
 ADDRESSES = "IP:127.0.0.1,IP:::1"
+NAME = "cluster"  # of the certificate that most tests have at both ends
 
 
 def openssl(*words):

@@ -17,6 +17,7 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("tools/lib", "tests/kernel")]
 sys.dont_write_bytecode = True
 
 import beds  # noqa: E402
+import certificates  # noqa: E402
 import ground  # noqa: E402
 import program  # noqa: E402
 from failures import pytest_runtest_makereport  # noqa: E402, F401
@@ -133,3 +134,13 @@ def programs_are_ours_to_load():
                             check=True).stdout
     for library in ("libibverbs.so.1", "librdmacm.so.1"):
         assert f"{library} => {BUILD}/lib/" in linked, f"{library} is not ours:\n{linked}"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return certificates.Authority(tmp_path_factory.mktemp("authorities") / "right")
+
+
+@pytest.fixture(scope="module")
+def files(authority):
+    return authority.issue(certificates.NAME, f"DNS:{certificates.NAME},{certificates.ADDRESSES}")

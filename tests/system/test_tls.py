@@ -15,22 +15,11 @@ import pytest
 from perftest import table
 
 import conftest
-from certificates import ADDRESSES, Authority, openssl, variables, words
+from certificates import ADDRESSES, NAME, Authority, openssl, variables, words
 
 ANYWARP = conftest.BUILD / "bin" / "anywarp"
 SECONDS_MAX = conftest.program.SECONDS_MAX
-NAME = "cluster"
 COUNT = 20 if conftest.SANITIZER else 200
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("authorities") / "right")
-
-
-@pytest.fixture(scope="module")
-def files(authority):
-    return authority.issue(NAME, f"DNS:{NAME},{ADDRESSES}")
 
 
 def pair(start, port, line, prefix, client_prefix=None, there=None):

@@ -9,17 +9,11 @@ import iwarp
 import pytest
 
 import conftest
-from certificates import ADDRESSES, Authority, variables, words
+from certificates import NAME, variables, words
 from wiretap import wire  # noqa: F401
 
 ANYWARP = conftest.BUILD / "bin" / "anywarp"
-NAME = "cluster"
 PINGS = 5
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("authorities") / "right").issue(NAME, f"DNS:{NAME},{ADDRESSES}")
 
 
 def ping(start, port, server_prefix, client_prefix, address="127.0.0.1"):

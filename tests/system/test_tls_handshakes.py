@@ -7,7 +7,6 @@ import socket
 import ssl
 
 from test_tls_sockets import ANSWER, CLIENT, HEAD, NAME, SECONDS_MAX, SECRET, Tap, end_well
-from test_tls_sockets import authority, files  # noqa: F401
 from test_tls_sockets import recorded as ends  # noqa: F401
 
 

@@ -12,25 +12,14 @@ import subprocess
 import pytest
 
 import conftest
-from certificates import ADDRESSES, Authority, variables, words
+from certificates import ADDRESSES, NAME, Authority, variables, words
 
 ANYWARP = conftest.BUILD / "bin" / "anywarp"
 WITH_NET = pathlib.Path(__file__).resolve().parent.parent / "lib" / "with-net"
 OPCODES = conftest.BUILD / "tests" / "opcodes"
 SIZES = "1,2,3,13,508,509,4000,16372,16373,65536,300001,3000001"
 SECONDS_MAX = conftest.program.SECONDS_MAX
-NAME = "cluster"
 MEMORY, STAYS = ["tls", "tls+memory"], ["tls"]
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("authorities") / "right")
-
-
-@pytest.fixture(scope="module")
-def files(authority):
-    return authority.issue(NAME, f"DNS:{NAME},{ADDRESSES}")
 
 
 def settings(files, path="on", *more):

@@ -8,15 +8,15 @@ import subprocess
 import pytest
 
 import conftest
-from certificates import ADDRESSES, Authority, words
+from certificates import ADDRESSES, words
 
 ANYWARP = conftest.BUILD / "bin" / "anywarp"
 WHY = "tls records are made in user space, not by the kernel as ANYWARP_TLS_RECORDS asks: "
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("authorities") / "right").issue("here", ADDRESSES)
+def files(authority):
+    return authority.issue("here", ADDRESSES)
 
 
 def ping(start, port, prefix):

@@ -8,7 +8,6 @@ import subprocess
 import pytest
 from test_tls_plain import LARGE, PLAIN, READ_ALL
 from test_tls_sockets import HEAD, NAME, SECONDS_MAX, SECRET, command, end_well
-from test_tls_sockets import authority, files  # noqa: F401
 from test_tls_sockets import proxied as ends  # noqa: F401
 
 import conftest
@@ -20,7 +19,7 @@ def need(*programs):
         pytest.skip(f"not installed: {' '.join(missing)}")
 
 
-def identity(files):  # noqa: F811
+def identity(files):
     return [str(word) for word in ("-cert", files.cert, "-key", files.key, "-CAfile", files.ca, "-verify_return_error", "-tls1_3")]
 
 

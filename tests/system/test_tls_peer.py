@@ -7,14 +7,13 @@ import subprocess
 import pytest
 
 import conftest
-from certificates import ADDRESSES, Authority, openssl, variables
+from certificates import ADDRESSES, openssl, variables
 
 PROGRAM = conftest.BUILD / "tests" / "cm_peer"
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    authority = Authority(tmp_path_factory.mktemp("authorities") / "right")
+def files(authority):
     return authority.issue("both", f"DNS:node.cluster.example,DNS:other,{ADDRESSES}")
 
 

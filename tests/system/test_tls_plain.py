@@ -12,7 +12,7 @@ import sys
 import pytest
 from test_tls import run_anywarp
 from test_tls_sockets import ANSWER, AT_ONCE, CLIENT, HEAD, LASTING_SERVER, LIBRARY, NAME, SECONDS_MAX, SECRET, Tap, command, end_well, renew
-from test_tls_sockets import authority, files, stranger  # noqa: F401
+from test_tls_sockets import stranger  # noqa: F401
 from test_tls_sockets import proxied as ends  # noqa: F401
 
 import conftest
@@ -516,7 +516,7 @@ def test_without_tls_nothing_starts(ends, rules, runs):  # noqa: F811
     ("on client=any listen", "client=any is for tls-plain"),
     (f"{PLAIN} client=none listen", "client must be any"),
 ])
-def test_client_any(files, rule, told):  # noqa: F811
+def test_client_any(files, rule, told):
     done = run_anywarp(*command(files, "--rule", rule, "--", "echo", "ran"))
     assert (done.returncode, done.stdout) == ((2, "") if told else (0, "ran\n")), done.stderr
     assert not told or told in done.stderr

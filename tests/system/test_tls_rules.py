@@ -18,11 +18,6 @@ NAMES = "DNS:one.cluster.example,DNS:node"
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("authorities") / "right")
-
-
-@pytest.fixture(scope="module")
 def files(authority):
     return authority.issue("one", f"{NAMES},{ADDRESSES}")
 

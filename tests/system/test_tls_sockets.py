@@ -15,11 +15,10 @@ import pytest
 from test_tls import Wire, run_anywarp
 
 import conftest
-from certificates import ADDRESSES, Authority, variables
+from certificates import NAME, Authority, variables
 
 LIBRARY = conftest.BUILD / "lib" / "libanywarp-sockets.so"
 SECONDS_MAX = conftest.program.SECONDS_MAX
-NAME = "cluster"
 SECRET, ANSWER = b"what nobody reads", b"WHAT NOBODY READS"
 AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER by which close resets
 
@@ -61,19 +60,9 @@ told(lambda: ask(socket.create_connection(("127.0.0.1", port))))
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("authorities") / "right")
-
-
-@pytest.fixture(scope="module")
 def stranger(tmp_path_factory):
     """Of an authority that nobody trusts."""
     return Authority(tmp_path_factory.mktemp("authorities") / "wrong").issue(NAME)
-
-
-@pytest.fixture(scope="module")
-def files(authority):
-    return authority.issue(NAME, f"DNS:{NAME},{ADDRESSES}")
 
 
 class Tap(Wire):
