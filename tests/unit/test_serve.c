@@ -498,6 +498,19 @@ static void count_tick__wants_a_walk(void **state)
 	assert_false(aw_serve_count_tick(&a));
 }
 
+/* Watchers that come to other channels come to this one in time. */
+static void needs_look__not_of_watchers_that_come_elsewhere(void **state)
+{
+	struct aw_activity a = { .looked_at = 3, .watched = 2 };
+
+	(void)state;
+	a.unserved_ticks = AW_SILENT_TICKS - 1;
+	assert_int_equal(aw_serve_needs_look(&a, true), 1);
+	assert_int_equal(aw_serve_needs_look(&a, false), 3);
+	a.unserved_ticks = AW_SILENT_TICKS;
+	assert_int_equal(aw_serve_needs_look(&a, true), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -511,6 +524,7 @@ int main(void)
 		cmocka_unit_test(eventful__counts_in_a_row_up_to_its_bound),
 		cmocka_unit_test(eventful__its_price_doubles_up_to_its_bound),
 		cmocka_unit_test(count_tick__wants_a_walk),
+		cmocka_unit_test(needs_look__not_of_watchers_that_come_elsewhere),
 	};
 
 	return cmocka_run_group_tests_name("serve", tests, NULL, NULL);

@@ -21,6 +21,7 @@ struct aw_activity {
 	TAILQ_ENTRY(aw_activity) entry; /* while these threads serve QPs */
 	uint32_t qps; /* that they serve; a QP that uses the CQ for both queues counts twice */
 	uint32_t looked_at; /* of these, those that are looked at once these threads do nothing */
+	uint32_t watched; /* of those, the ones of watchers */
 	uint32_t active_seen; /* turns and takes at the last tick */
 	uint32_t turns_seen; /* turns at the last tick */
 	uint32_t idle_ticks; /* since turns or takes grew */

@@ -183,3 +183,11 @@ bool aw_serve_count_tick(struct aw_activity *a)
 	a->turns_seen = turns;
 	return a->idle_ticks > 0 || is_overdue(a->unserved_ticks);
 }
+
+/* The numbers that is_silent and is_overdue compare are the least of all activities of a QP, so none reaches its bound before this one. */
+uint32_t aw_serve_needs_look(const struct aw_activity *a, bool loops)
+{
+	bool comes_in_time = loops && a->unserved_ticks < AW_SILENT_TICKS;
+
+	return a->looked_at - (comes_in_time ? a->watched : 0);
+}

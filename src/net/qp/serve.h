@@ -124,6 +124,9 @@ bool aw_eventful_is_enough(const struct aw_eventful *e);
 /* Counts a tick. True when these threads do nothing, or have served no QP for some ticks. */
 bool aw_serve_count_tick(struct aw_activity *activity);
 
+/* Then: how many QPs of theirs the tick may have to move or serve. loops: as in struct aw_serve_seen. */
+uint32_t aw_serve_needs_look(const struct aw_activity *activity, bool loops);
+
 /* They have QPs from now on; their past does not count. */
 void aw_serve_begin_ticks(struct aw_activity *activity);
 

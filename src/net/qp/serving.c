@@ -271,6 +271,7 @@ void aw_serving_leave_to(struct aw_uqp *qp, enum aw_server server, struct aw_cha
 
 	for (int i = 0; i < n; i++) {
 		of[i]->looked_at += is_asked(qp, i, n);
+		of[i]->watched += server == AW_SERVER_WATCHER && is_asked(qp, i, n);
 		if (of[i]->qps++ == 0) {
 			TAILQ_INSERT_TAIL(&servers, of[i], entry);
 			aw_serve_begin_ticks(of[i]);
@@ -301,6 +302,7 @@ static void unlist(struct aw_uqp *qp, enum aw_server next) AW_REQUIRES(aw_servin
 
 	for (int i = 0; i < n; i++) {
 		of[i]->looked_at -= is_asked(qp, i, n);
+		of[i]->watched -= qp->serving.server == AW_SERVER_WATCHER && is_asked(qp, i, n);
 		if (--of[i]->qps == 0)
 			TAILQ_REMOVE(&servers, of[i], entry);
 	}
@@ -373,7 +375,8 @@ bool aw_serving_count_ticks(void)
 	(void)aw_serve_count_tick(&loops);
 	TAILQ_FOREACH(activity, &servers, entry)
 	{
-		wanted |= aw_serve_count_tick(activity) && activity->looked_at > 0;
+		wanted |= aw_serve_count_tick(activity) &&
+			  aw_serve_needs_look(activity, loops.idle_ticks == 0) > 0;
 	}
 	return wanted;
 }

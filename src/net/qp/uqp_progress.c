@@ -41,8 +41,10 @@ static void serve(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 	bool moved = aw_watched_have_moved(&before, &now);
 
 	if ((moved || now.bells != before.bells) && aw_cq_pushes_of_thread().events == raised &&
-	    aw_watched_wake(qp, channel) && moved)
+	    aw_watched_wake(qp, channel) && moved) {
 		aw_eventful_end(&qp->serving.eventful);
+		aw_serving_look_again();
+	}
 	atomic_store(&channel->moving, AW_CHANNEL_NONE);
 	aw_watched_served(qp);
 }
