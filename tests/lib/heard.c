@@ -77,6 +77,7 @@ int aw_uqp_attach_to(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct a
 		aw_watch_drop_passed(to->fd);
 	fake->fd = to->fd;
 	fake->stream = *stream;
+	fake->segment_size = to->segment_size;
 	return 0;
 }
 

@@ -36,6 +36,7 @@ struct fake_qp {
 	int err;
 	int fd;
 	struct aw_stream stream;
+	uint32_t segment_size;
 };
 
 #endif

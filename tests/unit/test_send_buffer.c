@@ -97,15 +97,21 @@ static int teardown(void **state)
 	return close(*(int *)*state);
 }
 
+static void begin(struct aw_send_buffer *buffer, int fd, uint32_t segment_size)
+{
+	aw_send_buffer_ready(fd, segment_size);
+	aw_send_buffer_begin(buffer, segment_size);
+}
+
 static void begin__leaves_a_network_to_tcp(void **state)
 {
 	int fd = *(int *)*state, before = asked(fd, SO_SNDBUF);
 	struct aw_send_buffer buffer;
 
-	aw_send_buffer_begin(&buffer, fd, ONE_HOST_SEGMENT - 1);
+	begin(&buffer, fd, ONE_HOST_SEGMENT - 1);
 	assert_int_equal(asked(fd, SO_SNDBUF), before);
 	assert_int_equal(asked(fd, SO_BUF_LOCK), 0);
-	aw_send_buffer_begin(&buffer, fd, ONE_HOST_SEGMENT);
+	begin(&buffer, fd, ONE_HOST_SEGMENT);
 	assert_int_equal(asked(fd, SO_SNDBUF), AS_GRANTED);
 }
 
@@ -114,7 +120,7 @@ static void look__follows_the_path(void **state)
 	int fd = *(int *)*state, before = asked(fd, SO_SNDBUF);
 	struct aw_send_buffer buffer;
 
-	aw_send_buffer_begin(&buffer, fd, NETWORK);
+	begin(&buffer, fd, NETWORK);
 	path_is(AW_SHORT_RTT_US + 1, AW_SHORT_RTT_US + 1);
 	aw_send_buffer_look(&buffer, fd);
 	assert_int_equal(asked(fd, SO_SNDBUF), before);
@@ -135,7 +141,7 @@ static void look__leaves_the_bound_of_one_host(void **state)
 	int fd = *(int *)*state;
 	struct aw_send_buffer buffer;
 
-	aw_send_buffer_begin(&buffer, fd, ONE_HOST);
+	begin(&buffer, fd, ONE_HOST);
 	path_is(AW_SHORT_RTT_US + 1, AW_QUEUED_RTT_US + 1);
 	aw_send_buffer_look(&buffer, fd);
 	assert_int_equal(asked(fd, SO_SNDBUF), AS_GRANTED);
@@ -149,7 +155,7 @@ static void look__sets_no_bound_that_an_older_kernel_keeps(void **state)
 	struct aw_send_buffer buffer;
 
 	no_unlock = true;
-	aw_send_buffer_begin(&buffer, fd, NETWORK);
+	begin(&buffer, fd, NETWORK);
 	path_is(AW_SHORT_RTT_US, AW_SHORT_RTT_US);
 	aw_send_buffer_look(&buffer, fd);
 	assert_int_equal(asked(fd, SO_SNDBUF), before);
@@ -174,6 +180,30 @@ static void attach(struct pair *p)
 	assert_int_equal(aw_uqp_attach(p->b.qp, peer, &s), 0);
 	s.initiator = true;
 	assert_int_equal(aw_uqp_attach(p->a.qp, fd, &s), 0);
+}
+
+/* The caller of aw_uqp_ready_socket knows the segments. */
+static void attach__takes_a_ready_socket_as_it_is(void **state)
+{
+	struct aw_stream s = { .initiator = true, .crc = true };
+	struct aw_uqp_socket to = { .segment_size = NETWORK };
+	struct pair p = { .pd = 0 };
+	struct sockaddr_storage addr;
+	int listener = tcp_listen(1, &addr), peer;
+
+	(void)state;
+	assert_int_equal(aw_engine_get(), 0);
+	end_make(&p.a, &p.pd, NULL);
+	to.fd = tcp_connect(&addr);
+	peer = tcp_accept(listener);
+	tcp_unblock(to.fd);
+	assert_int_equal(aw_uqp_attach_to(p.a.qp, &to, &s), 0);
+	assert_int_equal(s.emss, NETWORK);
+	assert_int_equal(asked(to.fd, SO_BUF_LOCK), 0);
+	close(peer);
+	close(listener);
+	end_destroy(&p.a);
+	aw_engine_put();
 }
 
 static void write_over(struct pair *p, uint32_t octets)
@@ -216,6 +246,7 @@ int main(void)
 		CASE(look__follows_the_path),
 		CASE(look__leaves_the_bound_of_one_host),
 		CASE(look__sets_no_bound_that_an_older_kernel_keeps),
+		cmocka_unit_test(attach__takes_a_ready_socket_as_it_is),
 		cmocka_unit_test(look__comes_while_the_stream_sends),
 	};
 

@@ -117,8 +117,11 @@ static int begin(struct aw_conn *c, uint32_t deadline_ms, struct aw_conn **out)
 		if (c->state == AW_CONN_WAITING)
 			aw_order_wait(c);
 		*out = c;
-		if (c->state == AW_CONN_CONNECTING)
+		if (c->state == AW_CONN_CONNECTING) {
 			aw_conn_send_early(c);
+			/* Behind the Request: the peer works meanwhile. */
+			aw_conn_set_options(fd);
+		}
 	}
 	events = aw_conn_waits[c->state].events;
 	aw_unlock(&c->lock);
@@ -217,11 +220,11 @@ int aw_conn_connect(int fd, const struct aw_conn_ask *ask, aw_conn_fn *fn, void 
 		err = prepare_request(c, ask->pd, ask->pd_len);
 	if (err)
 		goto discard;
-	aw_conn_set_options(fd);
 	aw_order_begin(c);
 	/* A second try takes its place at once: what it replaces has had its turn. */
 	if (!c->info.given && !ask->again && aw_order_is_led(c)) {
 		c->state = AW_CONN_WAITING;
+		aw_conn_set_options(fd);
 		err = begin(c, AW_ATTEMPT_WAIT_MS, out);
 	} else {
 		err = connect_now(c, out);
@@ -355,6 +358,7 @@ static int attach(struct aw_conn *c, bool initiator, struct aw_uqp *qp, struct a
 	to->peer = &c->info.peer;
 	to->tls = c->tls;
 	to->identity = c->info.identity;
+	to->segment_size = c->segment_size;
 	if (aw_random_take(&stream.stag_seed, sizeof(stream.stag_seed)) == 0)
 		err = aw_uqp_attach_to(qp, to, &stream);
 	if (!err)

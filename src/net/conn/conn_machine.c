@@ -261,10 +261,12 @@ static void step_send(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	enum aw_frame_io io = aw_frame_send(c->fd, c->tls, &c->out);
 
-	if (io == AW_FRAME_DONE)
+	if (io == AW_FRAME_DONE) {
 		aw_conn_set_state(c, AW_CONN_AWAIT_REPLY);
-	else if (io != AW_FRAME_MORE)
+		c->segment_size = aw_uqp_ready_socket(c->fd);
+	} else if (io != AW_FRAME_MORE) {
 		fail_frame(c, io);
+	}
 }
 
 /* False when the conn has no more tries. */
@@ -324,8 +326,10 @@ void aw_conn_send_early(struct aw_conn *c)
 	} else if (c->out.done > 0) {
 		aw_conn_learn_local(c);
 		aw_conn_enter(c, AW_CONN_SENDING);
-		if (io == AW_FRAME_DONE)
+		if (io == AW_FRAME_DONE) {
 			aw_conn_enter(c, AW_CONN_AWAIT_REPLY);
+			c->segment_size = aw_uqp_ready_socket(c->fd);
+		}
 	}
 }
 

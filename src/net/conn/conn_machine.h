@@ -73,6 +73,8 @@ struct aw_conn {
 	struct aw_turn turn; /* guarded by net/conn/order.c's lock */
 	int fd; /* -1: given away or closed */
 	struct aw_tls *tls; /* of fd, until a QP has both; or NULL */
+	uint32_t
+		segment_size; /* initiator: of aw_uqp_ready_socket, once the Request is sent; else 0 */
 	bool started_tls; /* behind a Request, which counts for nothing: the next one is within TLS */
 	struct aw_frame_buf in; /* the peer's frame; info.result.pd points into it */
 	struct aw_frame_buf out;

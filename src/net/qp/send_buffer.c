@@ -32,13 +32,17 @@ static bool leave_to_tcp(int fd)
 	return setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &locks, sizeof(locks)) == 0;
 }
 
-void aw_send_buffer_begin(struct aw_send_buffer *buffer, int fd, uint32_t segment_size)
+void aw_send_buffer_ready(int fd, uint32_t segment_size)
+{
+	if (segment_size >= ONE_HOST_SEGMENT)
+		set_bound(fd);
+}
+
+void aw_send_buffer_begin(struct aw_send_buffer *buffer, uint32_t segment_size)
 {
 	bool one_host = segment_size >= ONE_HOST_SEGMENT;
 
 	*buffer = (struct aw_send_buffer){ .one_host = one_host, .bounded = one_host };
-	if (one_host)
-		set_bound(fd);
 }
 
 void aw_send_buffer_look(struct aw_send_buffer *buffer, int fd)

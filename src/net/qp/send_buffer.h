@@ -15,8 +15,11 @@ struct aw_send_buffer {
 	bool is_tcps; /* the kernel could not take a bound back, so there is none */
 };
 
-/* segment_size: TCP's, of a socket that is connected. */
-void aw_send_buffer_begin(struct aw_send_buffer *buffer, int fd, uint32_t segment_size);
+/* Sets the first bound on a socket that is connected. segment_size: TCP's. */
+void aw_send_buffer_ready(int fd, uint32_t segment_size);
+
+/* Behind aw_send_buffer_ready, of a socket with that segment size. */
+void aw_send_buffer_begin(struct aw_send_buffer *buffer, uint32_t segment_size);
 
 /* Looks at the round trip times that TCP has measured. Called now and then while the stream sends. */
 void aw_send_buffer_look(struct aw_send_buffer *buffer, int fd);

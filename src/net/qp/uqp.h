@@ -305,7 +305,14 @@ struct aw_uqp_socket {
 	bool watched; /* fd is in the progress thread's epoll set (aw_watch_pass_fd) */
 	struct aw_tls *tls; /* its session, which the QP owns on success, too; or NULL */
 	const struct aw_tls_identity *identity; /* the session's peer; or NULL */
+	uint32_t segment_size; /* that aw_uqp_ready_socket gave; 0: it is called for fd */
 };
+
+/*
+ * Readies a connected socket for the QP that takes it, and returns TCP's segment size. An initiator has time for that while the peer
+ * answers.
+ */
+uint32_t aw_uqp_ready_socket(int fd);
 
 /*
  * Attaches the QP to a socket whose start-up is done, but for what start sends. stream's emss is

@@ -107,6 +107,14 @@ static void drop_watch(struct aw_uqp_watch **watch)
 	*watch = NULL;
 }
 
+uint32_t aw_uqp_ready_socket(int fd)
+{
+	uint32_t segment_size = aw_uqp_segment_size(fd);
+
+	aw_send_buffer_ready(fd, segment_size);
+	return segment_size;
+}
+
 int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct aw_stream *stream,
 		       const struct aw_uqp_calls *calls)
 {
@@ -130,9 +138,9 @@ int aw_uqp_take_socket(struct aw_uqp *qp, const struct aw_uqp_socket *to, struct
 	qp->tells_delivered = qp->touched = qp->lost = qp->peer_gone = qp->leaves = qp->recall_due =
 		qp->posts_drop = qp->reset_seen = qp->tx_blocked = qp->starved = qp->retry_due =
 			qp->starving_told = qp->settled = false;
-	stream->emss = aw_uqp_segment_size(to->fd);
+	stream->emss = to->segment_size ? to->segment_size : aw_uqp_ready_socket(to->fd);
 	stream->fpdu_max = to->tls ? AW_TLS_RECORD_MAX : 0;
-	aw_send_buffer_begin(&qp->send_buffer, to->fd, stream->emss);
+	aw_send_buffer_begin(&qp->send_buffer, stream->emss);
 	qp->ending = (struct aw_ending){ 0 };
 	qp->liveness = (struct aw_liveness){ 0 };
 	qp->looked_pos = qp->quiet_pos = 0;
