@@ -53,6 +53,8 @@ struct aw_channel {
 	_Atomic uint32_t
 		only_qp; /* the handle of the one QP that these threads serve, or AW_CHANNEL_MANY */
 	_Atomic uint32_t watched; /* QPs that watchers serve: their sockets are in fd */
+	/* the tick that last asked its sets (net/qp/uqp_progress.c); guarded by net/qp/serving.c's lock */
+	uint64_t asked_ns;
 	/* the handle of a QP of watchers that the progress thread serves, or is about to, or AW_CHANNEL_NONE */
 	_Atomic uint32_t moving;
 };

@@ -3,6 +3,8 @@
 #include "net/qp/uqp_progress.h"
 
 #include "base/clock.h"
+#include "net/base/io_now.h"
+#include "net/cq/channel_set.h"
 #include "net/mem/pool.h"
 #include "net/progress/engine.h"
 #include "net/qp/flush.h"
@@ -15,12 +17,16 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 
 /* Most QPs that one tick looks at and leaves where they are; where there are thousands, the next ticks go on. */
 #define LOOKS_MAX 1024
 
-static uint32_t
-	looks_due; /* only for the progress thread: QPs not yet looked at in this walk over the list */
+/* These are only for the progress thread. */
+static uint32_t looks_due; /* QPs not yet looked at in this walk over the list */
+static struct epoll_event ready[LOOKS_MAX]; /* found in a channel's set */
+static uint32_t due[2 * LOOKS_MAX], due_count; /* handles of QPs that the tick serves next */
+static uint64_t tick_ns; /* when it began */
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 
 /* Leaves an event in place of what has woken a program of watchers (net/qp/watched.h). */
@@ -135,13 +141,33 @@ static bool judge(struct aw_uqp *qp, enum aw_serve_cause cause, struct aw_serve_
 	return plan.serve;
 }
 
-/*
- * Looks at one QP. True when it stays away. A QP whose lock is taken does, and the next tick looks again. *due: its handle
- * where it is to be served, as is one that watchers have lost (net/qp/watched.h), or AW_TABLE_NONE.
- */
-static bool tick_qp(struct aw_uqp *qp, uint32_t *due) AW_REQUIRES(aw_serving_list_lock)
+static void find_ready(int set)
 {
-	*due = AW_TABLE_NONE;
+	int n = aw_epoll_now(set, ready, LOOKS_MAX);
+
+	for (int i = 0; i < n; i++)
+		if (ready[i].data.u64 != AW_EVENT_FD_KEY)
+			due[due_count++] = (uint32_t)ready[i].data.u64;
+}
+
+/* Makes due those of the channel's QPs that have news. A tick asks each channel once, when it looks at the first of its QPs. */
+static void find_due(struct aw_channel *channel) AW_REQUIRES(aw_serving_list_lock)
+{
+	if (channel->asked_ns == tick_ns)
+		return;
+	channel->asked_ns = tick_ns;
+	if (aw_channel_has_set(channel))
+		find_ready(channel->epfd);
+	if (channel->watched > 0)
+		find_ready(channel->fd);
+}
+
+/*
+ * Looks at one QP, and makes due what is to be served: the QP, as one that watchers have lost (net/qp/watched.h), or those of its
+ * channel that have news. True when it stays away. A QP whose lock is taken does, and the next tick looks again.
+ */
+static bool tick_qp(struct aw_uqp *qp) AW_REQUIRES(aw_serving_list_lock)
+{
 	if (aw_trylock(&qp->lock) != 0) {
 		aw_serving_look_again();
 		return true;
@@ -150,8 +176,10 @@ static bool tick_qp(struct aw_uqp *qp, uint32_t *due) AW_REQUIRES(aw_serving_lis
 	bool serves = judge(qp, AW_SERVE_TICK, &seen);
 	bool stays = aw_serving_is_away(&qp->serving);
 
-	if (serves || (seen.server == AW_SERVER_WATCHER && !stays))
-		*due = qp->handle;
+	if (serves && stays && qp->serving.channel && !seen.ack_late)
+		find_due(qp->serving.channel);
+	else if (serves || (seen.server == AW_SERVER_WATCHER && !stays))
+		due[due_count++] = qp->handle;
 
 	aw_unlock(&qp->lock);
 	return stays;
@@ -167,19 +195,20 @@ static void serve_due(struct aw_uqp *qp) AW_REQUIRES(qp->lock)
 static uint64_t tick(uint64_t now_ns)
 {
 	struct aw_uqp *qp;
-	uint32_t due, stay = 0;
+	uint32_t stay = 0;
 
-	(void)now_ns;
+	tick_ns = now_ns;
 	aw_serving_lock();
 	if (aw_serving_count_ticks())
 		looks_due = aw_serving_count();
 	for (; looks_due > 0 && stay < LOOKS_MAX && (qp = aw_serving_to_look_at()); looks_due--) {
-		stay += tick_qp(qp, &due);
-		if (due == AW_TABLE_NONE)
+		stay += tick_qp(qp);
+		if (due_count == 0)
 			continue;
 		/* A QP that is served may end and leave the list. */
 		aw_serving_unlock();
-		aw_uqp_with(due, serve_due);
+		for (; due_count > 0; due_count--)
+			aw_uqp_with(due[due_count - 1], serve_due);
 		aw_serving_lock();
 	}
 	bool more = aw_serving_count() > 0;
