@@ -105,6 +105,9 @@ static void channel_tick__serves_those_with_news(void **state)
 		leave_to(pairs[i], servers[i]);
 		looks.handles[i] = pairs[i]->b.qp->handle + 1;
 	}
+	aw_lock(&p->b.qp->lock);
+	assert_int_equal(aw_serving_in_tick(p->b.qp).moves, QPS);
+	aw_unlock(&p->b.qp->lock);
 	looks.holds = true;
 	write_to(pairs[WAITED], 'n');
 	write_to(pairs[WATCHED], 'n');

@@ -98,7 +98,11 @@ static bool is_silent(const struct aw_serve_seen *seen)
 /* Nobody knows whether a program that polls the fd sleeps. */
 static uint32_t ticks_max(const struct aw_serve_seen *seen)
 {
-	return seen->asleep || seen->server == AW_SERVER_WATCHER ? AW_IDLE_TICKS : AW_SILENT_TICKS;
+	uint32_t least = seen->asleep || seen->server == AW_SERVER_WATCHER ? AW_IDLE_TICKS
+									   : AW_SILENT_TICKS;
+	uint32_t more = seen->moves / AW_MOVES_A_TICK;
+
+	return least + (more < AW_MORE_TICKS_MAX ? more : AW_MORE_TICKS_MAX);
 }
 
 /* They bring nothing any more: spinners move no bytes, watchers get bytes for no event. */

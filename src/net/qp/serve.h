@@ -26,7 +26,8 @@
 //    |                +---------------------------------------------------------------------+
 //    +--- from each: the QP gives its socket up; in the child of a fork the stream is the parent's
 //
-// In each silent tick the progress thread serves the QP and leaves it where it is, unless a thread sleeps on its channel; it
+// The more QPs a channel's threads serve, the longer they may be silent. In each silent tick the progress thread serves the QP, or
+// those of its channel that have news, and leaves it where it is, unless a thread sleeps on its channel; it
 // does so each fourth tick where pollers never find their CQ empty, and where watchers come to other channels meanwhile.
 //
 // Some programs take it for fatal if the fd is readable and there is no event. So only a QP whose arrivals have all raised one goes to
@@ -91,6 +92,9 @@ struct aw_serve_seen {
 	struct aw_eventful eventful;
 
 	bool loops; /* in a tick: since the last one a watcher has come to some channel */
+
+	/* in a tick: QPs that the channel's threads serve, which come back all at once; 0: there is no channel */
+	uint32_t moves;
 
 	/* in a tick: ticks since any thread of server did anything, or served; turns since bytes moved */
 	uint32_t idle_ticks, unserved_ticks;

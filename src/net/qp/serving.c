@@ -207,6 +207,7 @@ struct aw_serve_seen aw_serving_in_tick(const struct aw_uqp *qp)
 		.ack_waits = qp->deferral.ack.waits,
 		.ack_late = aw_deferral_ack_is_late(qp),
 		.asleep = qp->serving.channel && aw_channel_has_waiter(qp->serving.channel),
+		.moves = qp->serving.channel ? qp->serving.channel->waiting.qps : 0,
 		.idle_ticks = UINT32_MAX,
 		.unserved_ticks = UINT32_MAX,
 		.vain_turns = qp->serving.vain_turns,
