@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define AW_BELLS_MAX 256 /* connections of a process that have pipes; the others ring over TCP */
+/* Connections of a process that have pipes; the others ring over TCP. Theirs are an eighth of the pages that a user may have in pipes. */
+#define AW_BELLS_MAX 1024
 /* That many of the fds that the process may have, for each such connection: the pipes take a quarter of all at the most. */
 #define AW_BELLS_SHARE 8
 
