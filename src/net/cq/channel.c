@@ -48,7 +48,7 @@ static int channel_init(struct aw_channel *ch, bool for_qps)
 	ch->waiting = (struct aw_activity){ 0 };
 	ch->waiters = 0;
 	ch->generation = aw_fork_generation();
-	ch->arrival_ns = ch->woke_ns = ch->took_ns = 0;
+	ch->arrival_ns = ch->woke_ns = ch->took_ns = ch->asked_ns = 0;
 	ch->only_qp = AW_CHANNEL_MANY;
 	ch->watched = 0;
 	ch->moving = AW_CHANNEL_NONE;
