@@ -9,6 +9,7 @@
 #include "net/qp/cq_poll.h"
 #include "net/qp/serving.h"
 #include "net/qp/uqp_sock.h"
+#include "under_way.h"
 #include "until.h"
 
 #include <arpa/inet.h>
@@ -252,6 +253,11 @@ bool end_is_full(struct end *e)
 
 	aw_unlock(&e->qp->lock);
 	return full;
+}
+
+bool end_stays_full(struct end *e)
+{
+	return !is_under_way(e->qp->fd) && end_is_full(e);
 }
 
 struct aw_sge end_sge(struct end *e, size_t offset, uint32_t len)

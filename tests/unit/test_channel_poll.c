@@ -4,7 +4,9 @@
 #include "net/qp/channel_wait.h"
 
 #include "../lib/polled_channel.h"
+#include "net/qp/serving.h"
 #include "net/qp/times.h"
+#include "ring/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,12 +63,39 @@ static void channel_poll__blocking_is_never_watched(void **state)
 	assert_int_equal(ch.watched, 0);
 }
 
+/*
+ * While the program comes the progress thread's tick asks no QP, though no poll looks at sockets, which the program's next sleep does; nor
+ * while it comes to other channels, until this one was silent for so long that the tick serves the QP.
+ */
+static void channel_poll__no_look_while_the_program_comes(void **state)
+{
+	uint32_t looks = 0;
+
+	until_watched(*state);
+	aw_serving_lock();
+	aw_activity_count(&ch.waiting.turns, 1);
+	(void)aw_serving_count_ticks();
+	bool looks_when_silent = aw_serving_count_ticks();
+	for (int i = 0; i < 3 * AW_SILENT_TICKS; i++) {
+		aw_activity_count(&ch.waiting.turns, i <= 2 * AW_SILENT_TICKS);
+		aw_serving_loop_turns();
+		looks += aw_serving_count_ticks();
+	}
+	aw_serving_loop_turns();
+	bool looks_to_serve = aw_serving_count_ticks();
+
+	aw_serving_unlock();
+	assert_int_equal(looks, 0);
+	assert_true(looks_when_silent && looks_to_serve);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(channel_poll__readable_for_events_alone),
 		CASE(channel_poll__readable_for_events_alone_without_blocking),
 		CASE(channel_poll__blocking_is_never_watched),
+		CASE(channel_poll__no_look_while_the_program_comes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

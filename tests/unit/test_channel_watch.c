@@ -113,32 +113,6 @@ static void channel_watch__a_quick_program(void **state)
 	talk(p);
 }
 
-/*
- * While the program comes the progress thread's tick asks no QP, though no poll looks at sockets, which the program's next sleep does; nor
- * while it comes to other channels, until this one was silent for so long that the tick serves the QP.
- */
-static void channel_watch__no_look_while_the_program_comes(void **state)
-{
-	uint32_t looks = 0;
-
-	until_watched(*state);
-	aw_serving_lock();
-	aw_activity_count(&ch.waiting.turns, 1);
-	(void)aw_serving_count_ticks();
-	bool looks_when_silent = aw_serving_count_ticks();
-	for (int i = 0; i < 3 * AW_SILENT_TICKS; i++) {
-		aw_activity_count(&ch.waiting.turns, i <= 2 * AW_SILENT_TICKS);
-		aw_serving_loop_turns();
-		looks += aw_serving_count_ticks();
-	}
-	aw_serving_loop_turns();
-	bool looks_to_serve = aw_serving_count_ticks();
-
-	aw_serving_unlock();
-	assert_int_equal(looks, 0);
-	assert_true(looks_when_silent && looks_to_serve);
-}
-
 static void *run_program(void *pair)
 {
 	struct pair *p = pair;
@@ -583,7 +557,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(channel_watch__the_program_receives),
 		CASE(channel_watch__a_quick_program),
-		CASE(channel_watch__no_look_while_the_program_comes),
 		CASE(channel_watch__woken_by_a_socket_that_joins),
 		CASE(channel_watch__an_event_of_an_empty_cq),
 		CASE(channel_watch__an_event_for_a_part),

@@ -357,7 +357,7 @@ static void push(struct end *e)
 
 static void fill_socket(struct end *e)
 {
-	repeat_until(end_is_full(e))
+	repeat_until(end_stays_full(e))
 	{
 		push(e);
 	}

@@ -123,7 +123,7 @@ static void make_full(struct peer *p)
 
 	peer_join(p, false, true);
 	peer_take_offer(p);
-	for (int posts = 0; !end_is_full(&p->e); assert_soon(start))
+	for (int posts = 0; !end_stays_full(&p->e); assert_soon(start))
 		if (posts++ < 32)
 			end_post(&p->e, AW_OP_WRITE, &p->e, BUF_OCTETS);
 	peer_put_move(p, MOVE_VERDICT, p->verdict);

@@ -4,6 +4,7 @@
 
 #include "../lib/tcp.h"
 #include "../lib/tls_files.h"
+#include "../lib/under_way.h"
 #include "net/tls/context.h"
 #include "net/tls/handshake.h"
 #include "net/tls/session.h"
@@ -17,7 +18,6 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <linux/sockios.h>
 #include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
@@ -188,15 +188,6 @@ static void step__leaves_a_client_without_records_as_it_came(void **state)
 		assert_int_equal(errno, EAGAIN);
 		close_pair(fds);
 	}
-}
-
-static bool is_under_way(int fd)
-{
-	int kept = 0, unsent = 0;
-
-	assert_int_equal(ioctl(fd, SIOCOUTQ, &kept), 0);
-	assert_int_equal(ioctl(fd, SIOCOUTQNSD, &unsent), 0);
-	return kept != unsent;
 }
 
 /* Fills what TCP takes of fd: also the room that bytes leave which are still on their way to the peer. Returns the number of bytes. */
