@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The threads of a channel are away, and the progress thread looks at their QPs in its tick.
+#include "../lib/full_set.h"
 #include "../lib/until.h"
 #include "../lib/uqp_pair.h"
+#include "net/base/io_now.h"
 #include "net/cq/channel_set.h"
+#include "net/progress/engine.h"
 #include "net/qp/serving.h"
 #include "net/qp/uqp_sock.h"
 #include "ring/lock.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,6 +115,8 @@ static void channel_tick__serves_those_with_news(void **state)
 	looks.holds = true;
 	write_to(pairs[WAITED], 'n');
 	write_to(pairs[WATCHED], 'n');
+	for (int i = WAITED; i < QPS; i++)
+		until(aw_poll_now(pairs[i]->b.qp->fd, POLLIN) == POLLIN);
 	pair_start_progress();
 	until(looks.is_held);
 	uint32_t quiet_served = looks.served[QUIET];
@@ -129,9 +135,51 @@ static void channel_tick__serves_those_with_news(void **state)
 	assert_true(away);
 }
 
+/* The kernel had no memory for its socket in any set. */
+static void channel_tick__serves_one_that_is_in_no_set(void **state)
+{
+	struct pair *p = *state;
+	struct aw_uqp *qp = p->b.qp;
+
+	write_to(p, 'o');
+	until(octet_at(p->b.buf) == 'o');
+	pair_stop_progress();
+	assert_true(aw_channel_open_set(&ch));
+	leave_to(p, AW_SERVER_WAITER);
+	full_epfd = aw_engine_epfd();
+	aw_lock(&qp->lock);
+	assert_int_equal(aw_channel_watch(ch.epfd, qp->fd, qp->handle, 0), 0);
+	qp->serving.unreachable = true;
+	aw_unlock(&qp->lock);
+	write_to(p, 'n');
+	pair_start_progress();
+	until(octet_at(p->b.buf) == 'n');
+	assert_true(uqp_is_away(qp, &ch));
+	full_epfd = -1;
+}
+
+/* No news come for a QP whose CQ has lost a completion, as of another QP. */
+static void channel_tick__ends_one_whose_cq_has_overflowed(void **state)
+{
+	struct pair *p = *state;
+
+	write_to(p, 'o');
+	until(octet_at(p->b.buf) == 'o');
+	pair_stop_progress();
+	assert_true(aw_channel_open_set(&ch));
+	leave_to(p, AW_SERVER_WAITER);
+	p->b.cq.overflowed = true;
+	pair_start_progress();
+	until(p->b.events & AW_UQP_FATAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(channel_tick__serves_one_that_is_in_no_set, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(channel_tick__ends_one_whose_cq_has_overflowed,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(channel_tick__serves_those_with_news, setup,
 						teardown),
 	};

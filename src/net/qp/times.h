@@ -38,6 +38,7 @@
  * AW_MOVES_A_TICK, AW_MORE_TICKS_MAX: the more QPs a channel's threads serve, the longer they may be silent, until the ticks have
  * cost what the moves would: taking 512 QPs back and giving them away again takes 2,000 epoll_ctl, 1 ms, and a look at them 0.05. Two
  * processes that share a CPU run for 4 ms each to serve 512 messages, so that every turn of the one took all QPs of the other back.
+ * Meanwhile messages and Reads wait for the next tick, as in each silent tick.
  * AW_BRISK_NS: arrivals so near each other pay for moving a socket to the set of a channel and back: four epoll_ctl,
  * 2 us, against one wake-up fewer for each arrival.
  * AW_EVENTFUL_MIN, AW_EVENTFUL_MAX: arrivals in a row, each of which raised an event, before a QP goes to watchers. A server gets
@@ -45,7 +46,8 @@
  * with each of these, up to some seconds of a busy connection.
  * AW_ARMING_NS: a program that takes an event arms the CQ in the same turn of its loop, within some microseconds.
  * AW_AWAKE_NS, AW_IDLE_TICKS: the same time, by the clock and in ticks: a thread that woke so lately comes back to
- * sleep, and one that sleeps keeps its QPs for so long without an arrival. A process that sleeps should have no tick.
+ * sleep, and one that sleeps keeps its QPs for so long without an arrival, and many of them for AW_MORE_TICKS_MAX longer. A process
+ * that sleeps should have no tick.
  * AW_CPUS_NS: a new stream counts the process's CPUs if they were counted so long ago: 0.3 us, and seldom another number.
  */
 #define AW_TICK_NS 1000000u

@@ -162,6 +162,13 @@ static void find_due(struct aw_channel *channel) AW_REQUIRES(aw_serving_list_loc
 		find_ready(channel->fd);
 }
 
+/* False for a QP that has to end, or to send, without news, and for one whose socket is in no set. */
+static bool waits_for_news(const struct aw_uqp *qp, const struct aw_serve_seen *seen)
+{
+	return qp->serving.channel && !seen->ack_late && !seen->unreachable &&
+	       !aw_uqp_has_overflowed(qp);
+}
+
 /*
  * Looks at one QP, and makes due what is to be served: the QP, as one that watchers have lost (net/qp/watched.h), or those of its
  * channel that have news. True when it stays away. A QP whose lock is taken does, and the next tick looks again.
@@ -176,7 +183,7 @@ static bool tick_qp(struct aw_uqp *qp) AW_REQUIRES(aw_serving_list_lock)
 	bool serves = judge(qp, AW_SERVE_TICK, &seen);
 	bool stays = aw_serving_is_away(&qp->serving);
 
-	if (serves && stays && qp->serving.channel && !seen.ack_late)
+	if (serves && stays && waits_for_news(qp, &seen))
 		find_due(qp->serving.channel);
 	else if (serves || (seen.server == AW_SERVER_WATCHER && !stays))
 		due[due_count++] = qp->handle;
