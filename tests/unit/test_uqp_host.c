@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -386,6 +388,33 @@ static void uqp_host__bells_in_bulk(void **state)
 	part(s);
 }
 
+/* Else a child that runs long would keep the memory of both, and an end of the parent's would not be seen by them. */
+static void uqp_host__the_child_of_a_fork_has_no_pipes(void **state)
+{
+	struct scene *s = *state;
+	struct stat own, peers;
+	int status;
+
+	join(s);
+	aw_lock(&s->e.qp->lock);
+	const struct aw_bells bells = s->e.qp->ring->bells;
+
+	aw_unlock(&s->e.qp->lock);
+	assert_true(bells.own >= 0);
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(fstat(bells.own, &own) == 0 && fstat(bells.peers, &peers) == 0 &&
+				      !S_ISFIFO(own.st_mode) && !S_ISFIFO(peers.st_mode)
+			      ? 0
+			      : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(fstat(bells.own, &own), 0);
+	assert_true(S_ISFIFO(own.st_mode));
+	part(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,6 +435,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(uqp_host__garbage_for_an_fpdu, setup, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__scribbles, setup, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__a_flood_of_bells, setup, teardown),
+		cmocka_unit_test_setup_teardown(uqp_host__the_child_of_a_fork_has_no_pipes, setup,
+						teardown),
 		/* bells over TCP */
 		cmocka_unit_test_setup_teardown(uqp_host__a_send, setup_without_pipes, teardown),
 		cmocka_unit_test_setup_teardown(uqp_host__pieces_and_the_wrap, setup_without_pipes,

@@ -45,7 +45,7 @@ struct control {
 
 static _Atomic uint32_t rings; /* of this process */
 
-/* Held while memory is mapped or unmapped. A thread takes it last. */
+/* Held while memory is made, mapped or unmapped. A thread takes it last. */
 static aw_mutex mapped_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, aw_host_ring) mapped AW_GUARDED_BY(mapped_lock) = LIST_HEAD_INITIALIZER(mapped);
 
@@ -126,8 +126,7 @@ static void *map_parts(int fd, size_t len)
 	return NULL;
 }
 
-/* offers: fd stays open until the initiator's verdict. */
-static struct aw_host_ring *map(int fd, bool offers)
+static struct aw_host_ring *ring_new(void)
 {
 	struct aw_host_ring *ring = calloc(1, sizeof(*ring));
 
@@ -135,17 +134,18 @@ static struct aw_host_ring *map(int fd, bool offers)
 		return NULL;
 	ring->bells = (struct aw_bells){ -1, -1 };
 	ring->len = page_size() + 4 * (size_t)AW_HOST_RING_BYTES;
-	aw_lock(&mapped_lock);
+	return ring;
+}
+
+/* offers: fd stays open until the initiator's verdict. Else the caller closes it, under the same lock, so that no child gets it. */
+static bool map(struct aw_host_ring *ring, int fd, bool offers) AW_REQUIRES(mapped_lock)
+{
 	ring->base = map_parts(fd, ring->len);
-	if (ring->base) {
-		ring->memfd = offers ? aw_memfd_keep(fd) : 0;
-		LIST_INSERT_HEAD(&mapped, ring, entry);
-	}
-	aw_unlock(&mapped_lock);
-	if (ring->base)
-		return ring;
-	free(ring);
-	return NULL;
+	if (!ring->base)
+		return false;
+	ring->memfd = offers ? aw_memfd_keep(fd) : 0;
+	LIST_INSERT_HEAD(&mapped, ring, entry);
+	return true;
 }
 
 static void unmap(struct aw_host_ring *ring)
@@ -154,7 +154,6 @@ static void unmap(struct aw_host_ring *ring)
 	LIST_REMOVE(ring, entry);
 	munmap(ring->base, ring->len);
 	aw_unlock(&mapped_lock);
-	free(ring);
 }
 
 /* In a time that does not tell where they differ. */
@@ -190,16 +189,21 @@ struct aw_host_ring *aw_host_ring_make(uint8_t *hello, const char **cause)
 	uint8_t secrets[2][AW_HOST_SECRET_LEN];
 	struct aw_host_ring *ring;
 	struct control *control;
+	bool is_mapped;
 	int fd;
 
 	if (!take_place(cause))
 		return NULL;
 	*cause = "no sealed memory to be had";
-	fd = aw_memfd_make(NAME, file_size());
-	ring = fd >= 0 && getentropy(secrets, sizeof(secrets)) == 0 ? map(fd, true) : NULL;
-	if (!ring) {
-		if (fd >= 0)
-			aw_close_now(fd);
+	ring = ring_new();
+	aw_lock(&mapped_lock);
+	fd = ring ? aw_memfd_make(NAME, file_size()) : -1;
+	is_mapped = fd >= 0 && getentropy(secrets, sizeof(secrets)) == 0 && map(ring, fd, true);
+	if (!is_mapped && fd >= 0)
+		aw_close_now(fd);
+	aw_unlock(&mapped_lock);
+	if (!is_mapped) {
+		free(ring);
 		atomic_fetch_sub(&rings, 1);
 		return NULL;
 	}
@@ -269,28 +273,33 @@ static bool is_peers(struct aw_host_ring *ring, const uint8_t *hello, uint8_t *v
 
 struct aw_host_ring *aw_host_ring_open(const uint8_t *hello, uint8_t *verdict, const char **cause)
 {
-	struct aw_host_ring *ring = NULL;
+	struct aw_host_ring *ring;
+	bool is_mapped = false;
 
 	memset(verdict, 0, AW_HOST_VERDICT_LEN);
 	if (!take_place(cause))
 		return NULL;
+	ring = ring_new();
+	aw_lock(&mapped_lock);
 	int fd = open_file(get_be32(hello + HELLO_PID), get_be32(hello + HELLO_FD), cause);
 
 	if (fd >= 0) {
 		*cause = "no room to map the peer's memory";
-		ring = map(fd, false);
+		is_mapped = ring && map(ring, fd, false);
 		aw_close_now(fd);
 	}
-	if (ring && !is_peers(ring, hello, verdict)) {
+	aw_unlock(&mapped_lock);
+	if (is_mapped && is_peers(ring, hello, verdict)) {
+		begin(ring, 1);
+		return ring;
+	}
+	if (is_mapped) {
 		*cause = "the peer's memory is not the one it means";
 		unmap(ring);
-		ring = NULL;
 	}
-	if (ring)
-		begin(ring, 1);
-	else
-		atomic_fetch_sub(&rings, 1);
-	return ring;
+	free(ring);
+	atomic_fetch_sub(&rings, 1);
+	return NULL;
 }
 
 void aw_host_ring_free(struct aw_host_ring *ring)
@@ -300,6 +309,7 @@ void aw_host_ring_free(struct aw_host_ring *ring)
 	aw_memfd_close(ring->memfd);
 	aw_bells_close(&ring->bells);
 	unmap(ring);
+	free(ring);
 	atomic_fetch_sub(&rings, 1);
 }
 

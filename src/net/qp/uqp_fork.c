@@ -36,8 +36,17 @@ static void fork_parent(void) AW_RELEASE(qps->lock, aw_serving_list_lock)
 	aw_table_fork_parent(qps);
 }
 
+static void leave_stream(const struct aw_uqp *qp, int none)
+{
+	(void)syscall(SYS_dup3, none, qp->fd, O_CLOEXEC);
+	if (qp->ring && qp->ring->bells.own >= 0) {
+		(void)syscall(SYS_dup3, none, qp->ring->bells.own, O_CLOEXEC);
+		(void)syscall(SYS_dup3, none, qp->ring->bells.peers, O_CLOEXEC);
+	}
+}
+
 /*
- * Gives up the child's copies of the parent's streams' sockets, which would keep the connections up when the parent's process
+ * Gives up the child's copies of the parent's streams' sockets and pipes, which would keep the connections up when the parent's process
  * ends. The inherited QPs still name the fds: another file takes their numbers. The parent has done so with those that it had
  * inherited, whose numbers may be the program's by now. This function makes the system call itself, because a wrapper of dup3
  * may take locks that the fork still holds.
@@ -53,7 +62,7 @@ static void leave_streams(void)
 	for (uint32_t at = 0; (qp = aw_table_walk(qps, &at, end)); aw_table_put(qps, at++))
 		if (qp->fd >= 0 && atomic_load_explicit(&qp->generation, memory_order_relaxed) ==
 					   aw_fork_generation() - 1)
-			(void)syscall(SYS_dup3, none, qp->fd, O_CLOEXEC);
+			leave_stream(qp, none);
 	aw_close_now(none);
 }
 
