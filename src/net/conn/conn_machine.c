@@ -257,13 +257,20 @@ static void step_reply(struct aw_conn *c) AW_REQUIRES(c->lock)
 	fail_setup(c, setup, &frame);
 }
 
+/* The peer answers now: until then there is time for the socket, unless the program's own is not connected yet (TCP_FASTOPEN_CONNECT). */
+static void request_sent(struct aw_conn *c) AW_REQUIRES(c->lock)
+{
+	if (!c->info.given)
+		c->segment_size = aw_uqp_ready_socket(c->fd);
+}
+
 static void step_send(struct aw_conn *c) AW_REQUIRES(c->lock)
 {
 	enum aw_frame_io io = aw_frame_send(c->fd, c->tls, &c->out);
 
 	if (io == AW_FRAME_DONE) {
 		aw_conn_set_state(c, AW_CONN_AWAIT_REPLY);
-		c->segment_size = aw_uqp_ready_socket(c->fd);
+		request_sent(c);
 	} else if (io != AW_FRAME_MORE) {
 		fail_frame(c, io);
 	}
@@ -328,7 +335,7 @@ void aw_conn_send_early(struct aw_conn *c)
 		aw_conn_enter(c, AW_CONN_SENDING);
 		if (io == AW_FRAME_DONE) {
 			aw_conn_enter(c, AW_CONN_AWAIT_REPLY);
-			c->segment_size = aw_uqp_ready_socket(c->fd);
+			request_sent(c);
 		}
 	}
 }

@@ -74,7 +74,7 @@ struct aw_conn {
 	int fd; /* -1: given away or closed */
 	struct aw_tls *tls; /* of fd, until a QP has both; or NULL */
 	uint32_t
-		segment_size; /* initiator: of aw_uqp_ready_socket, once the Request is sent; else 0 */
+		segment_size; /* of aw_uqp_ready_socket, once the Request is sent on a socket of the library's; else 0 */
 	bool started_tls; /* behind a Request, which counts for nothing: the next one is within TLS */
 	struct aw_frame_buf in; /* the peer's frame; info.result.pd points into it */
 	struct aw_frame_buf out;
