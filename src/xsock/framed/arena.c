@@ -386,6 +386,7 @@ bool aw_arena_arrive(const struct aw_slot *slot)
 
 void aw_arena_unexpect(struct aw_slot *slot)
 {
+	aw_tsan_release(entry_of(slot));
 	aw_table_unshare(arena, aw_arena_number(slot), slot, 1 + AW_ENTRY_UNBORN_ONE);
 }
 

@@ -35,16 +35,14 @@ ssize_t aw_end_finish(int fd, const struct aw_end_call *call, ssize_t written)
 
 	if (!call->holds_signal)
 		return aw_end_of_plain_write(fd, written);
-	if (written < 0 && errno == EPIPE) {
+	if (written < 0 && errno == EPIPE)
 		written = aw_option_broken(fd, 0);
-		err = errno;
-		if (err == EPIPE)
-			raise(SIGPIPE);
-		else if (!call->was_pending)
-			(void)sigtimedwait(&set, NULL, &(struct timespec){ 0 });
-		errno = err;
-	}
 	err = errno;
+	/* It has come also where a part was written before the end. */
+	if (!call->was_pending)
+		(void)sigtimedwait(&set, NULL, &(struct timespec){ 0 });
+	if (written < 0 && err == EPIPE)
+		raise(SIGPIPE);
 	pthread_sigmask(SIG_SETMASK, &call->before, NULL);
 	errno = err;
 	return written;
