@@ -255,9 +255,21 @@ bool end_is_full(struct end *e)
 	return full;
 }
 
-bool end_stays_full(struct end *e)
+/* poll(2) tells of room only once a third of the buffer is free. */
+void end_fill_socket(struct end *e, int peers_fd)
 {
-	return !is_under_way(e->qp->fd) && end_is_full(e);
+	int kept = -1, before = -1;
+
+	assert_true(fix_receive_buffer(peers_fd));
+
+	repeat_until(kept >= 0 && kept == before && end_is_full(e))
+	{
+		before = kept;
+		aw_lock(&e->qp->lock);
+		aw_uqp_push(e->qp);
+		aw_uqp_unlock(e->qp);
+		kept = kept_at_rest(e->qp->fd);
+	}
 }
 
 struct aw_sge end_sge(struct end *e, size_t offset, uint32_t len)

@@ -56,8 +56,8 @@ void end_wait_held(struct end *e);
 bool end_is_in_memory(struct end *e, bool in);
 /* Whether the end has more to send, for which there is no room. */
 bool end_is_full(struct end *e);
-/* The same of a socket, and nothing is on its way whose arrival would make room: full until the peer reads. */
-bool end_stays_full(struct end *e);
+/* Sends what waits until the socket takes no more, and nothing is on its way whose arrival would make room: it is full until the peer reads. */
+void end_fill_socket(struct end *e, int peers_fd);
 struct aw_sge end_sge(struct end *e, size_t offset, uint32_t len);
 
 /* A signalled WR over the first octets of e's memory and of peer's. */

@@ -355,14 +355,6 @@ static void push(struct end *e)
 	aw_uqp_unlock(e->qp);
 }
 
-static void fill_socket(struct end *e)
-{
-	repeat_until(end_stays_full(e))
-	{
-		push(e);
-	}
-}
-
 /* Polls until the move has come so far, and, where that is asked for, a message is held. */
 static void progress(struct end *e, enum aw_move_state state, bool held)
 {
@@ -384,7 +376,7 @@ static void carry_verdict(struct move *m)
 	repeat_until(end_is_in_memory(&m->p.b, true))
 	{
 		push(&m->p.a);
-		fill_socket(&m->p.b);
+		end_fill_socket(&m->p.b, m->p.a.qp->fd);
 		uqp_poll(m->p.b.qp);
 	}
 	assert_true(end_is_in_memory(&m->p.a, false));
@@ -400,11 +392,11 @@ static void move__sockets_are_full(void **state)
 
 	pair_stop_progress();
 	post_bulks(&m->p.a, &m->p.b);
-	fill_socket(&m->p.a);
+	end_fill_socket(&m->p.a, m->p.b.qp->fd);
 	progress(&m->p.b, AW_MOVE_OFFERED, false);
 	post_bulks(&m->p.b, &m->p.a);
-	fill_socket(&m->p.b);
-	fill_socket(&m->p.a);
+	end_fill_socket(&m->p.b, m->p.a.qp->fd);
+	end_fill_socket(&m->p.a, m->p.b.qp->fd);
 	progress(&m->p.a, AW_MOVE_LEAVES, false);
 	assert_false(end_is_in_memory(&m->p.a, false));
 	carry_verdict(m);
@@ -424,9 +416,9 @@ static void move__the_responder_has_no_receive(void **state)
 	pair_stop_progress();
 	assert_true(send_next(&m->a, 0, 1));
 	post_bulks(&m->p.a, &m->p.b);
-	fill_socket(&m->p.a);
+	end_fill_socket(&m->p.a, m->p.b.qp->fd);
 	progress(&m->p.b, AW_MOVE_OFFERED, true);
-	fill_socket(&m->p.a);
+	end_fill_socket(&m->p.a, m->p.b.qp->fd);
 	progress(&m->p.a, AW_MOVE_LEAVES, false);
 	assert_false(end_is_in_memory(&m->p.a, false));
 	pair_start_progress();
@@ -450,7 +442,7 @@ static void move__the_initiator_has_no_receive(void **state)
 	progress(&m->p.b, AW_MOVE_OFFERED, false);
 	assert_true(send_next(&m->b, 0, 1));
 	post_bulks(&m->p.b, &m->p.a);
-	fill_socket(&m->p.b);
+	end_fill_socket(&m->p.b, m->p.a.qp->fd);
 	progress(&m->p.a, AW_MOVE_LEAVES, true);
 	carry_verdict(m);
 	pair_start_progress();

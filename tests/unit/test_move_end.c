@@ -338,11 +338,12 @@ static void fill_socket(struct peer *p)
 {
 	uint64_t start = aw_now_ns();
 
-	for (int posts = 0; !end_stays_full(&p->e);) {
+	for (int posts = 0; !end_is_full(&p->e);) {
 		assert_true(aw_now_ns() - start < UQP_PAIR_WAIT_NS);
 		if (posts++ < 32)
 			end_post(&p->e, AW_OP_WRITE, &p->e, BUF_OCTETS);
 	}
+	end_fill_socket(&p->e, p->fd);
 }
 
 /* The QP's last FPDU over TCP cannot be sent before the peer is gone. */

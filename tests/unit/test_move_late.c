@@ -123,9 +123,10 @@ static void make_full(struct peer *p)
 
 	peer_join(p, false, true);
 	peer_take_offer(p);
-	for (int posts = 0; !end_stays_full(&p->e); assert_soon(start))
+	for (int posts = 0; !end_is_full(&p->e); assert_soon(start))
 		if (posts++ < 32)
 			end_post(&p->e, AW_OP_WRITE, &p->e, BUF_OCTETS);
+	end_fill_socket(&p->e, p->fd);
 	peer_put_move(p, MOVE_VERDICT, p->verdict);
 	p->sends_memory = true;
 	peer_wait_state(p, AW_MOVE_NEVER);
