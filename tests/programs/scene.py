@@ -191,10 +191,11 @@ class Scene:
     def server(self, line, port, rule="mode", user=None, **env):
         """Starts a server and waits until it listens, and until clients in auto may know it, which is once it waits for connections: those that
         come before are TCP's, as those to a server of which the library sees no wait, after some seconds."""
-        started = self.start(line, self.mode.server if rule == "mode" else rule, user, **env)
+        rule = self.mode.server if rule == "mode" else rule
+        started = self.start(line, rule, user, **env)
         started.wait_listening(port, SECONDS_MAX)
         deadline = time.monotonic() + ATTENDS_SECONDS
-        while self.pair and rule == "mode" and not is_attended(port) and time.monotonic() < deadline:
+        while self.pair and rule == "auto" and not is_attended(port) and time.monotonic() < deadline:
             time.sleep(program.POLL_SECONDS)
         return started
 
